@@ -1,0 +1,126 @@
+"""DPDL: cross-gradients, calibrated by cosine similarity, with momentum (Yuan, Xiao, Wang, Li; Algorithm 1).
+
+Round t, agent i, with x = x^i_{t-1}, v = v^i_{t-1}:
+
+    g_ddot^{ij} = (1/B) (sum_b clip_C(grad F(x^i; zeta^j_b)) + z^{ij}),  z^{ij} ~ N(0, sigma^2 C^2 I)   (computed at j)
+    g_hat^{ii}  = the same without noise, at i                                                          (never sent)
+    C^{ij}  = 1 / (1 + exp(cos(g_ddot^{ij}, r)))
+    g~^i    = sum_{j in N_i} g_ddot^{ij} / (sqrt(w_ij) N) + alpha w_ij C^{ij} r
+    v~      = beta v + g~^i,   x~ = x - eta v~
+    v, x   <- sum_{j in N_i} w_ij v~^j,  sum_{j in N_i} w_ij x~^j
+
+`DPDL` takes r = g_hat^{ii}, as the paper's Algorithm 1 does: the update then carries an un-noised gradient, and the
+noise in it can be subtracted by whoever saw the cross-gradients. `SoundDPDL` takes r = g_ddot^{ii}: everything that
+leaves agent j is then computed from its |N_j| Gaussian releases of the round.
+
+What we do differently from the paper's text: a neighbour that holds x^i and receives v~^i computes x~^i itself, so x~
+is not sent. Cosine per parameter tensor, weight decay and step decay are the public code's; all are off by default.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from dpdl.algorithms.base import Info, State, batch_info
+from dpdl.net import Net
+from dpdl.parallel import each
+from dpdl.privacy import Answers, PrivateGradient
+from dpdl.types import Batch
+
+
+@dataclass(frozen=True)
+class Calibrated(ABC):
+    """The round that both variants share; they differ in the reference r."""
+
+    lr: float  # eta
+    momentum: float  # beta
+    alpha: float
+    cosine: str = "vector"  # or "tensor": one cosine for every parameter tensor
+    weight_decay: float = 0.0
+    lr_decay: float = 1.0
+    lr_decay_every: int = 30
+
+    @abstractmethod
+    def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
+        """The direction r of every agent that its cross-gradients are calibrated with: (agents, D)."""
+
+    def init(self, x: Tensor) -> State:
+        """Momenta start at zero."""
+        return {"x": x, "v": torch.zeros_like(x)}
+
+    def round(
+        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+    ) -> tuple[State, Info]:
+        """Three exchanges: models, cross-gradients, momenta."""
+        # Agent i sends its model; neighbour j answers with the clipped, perturbed gradient on its own batch.
+        models = net.send("model", state["x"])
+        answers = grad.answers(models, batches, net.visits, t)
+        g = net.reply("gradient", answers.private)
+
+        # Calibrate: the less g^{ij} resembles r, the more of r is added to it.
+        r = self.reference(answers, g, net)
+        sizes = grad.model.sizes if self.cosine == "tensor" else (r.shape[1],)
+        cosine = similarity(g, r, net.i, sizes)
+        c = torch.sigmoid(-cosine)
+        g_i = net.sum(g, 1 / (net.w.sqrt() * net.N))
+        g_i += self.alpha * spread(net.sum(c, net.w), sizes) * r
+
+        # Momentum step, then gossip of momentum and model; a neighbour rebuilds x~ from x and v~.
+        v = self.momentum * state["v"] + g_i + self.weight_decay * state["x"]
+        eta = self.lr * self.lr_decay ** ((t - 1) // self.lr_decay_every)
+        momenta = net.send("momentum", v)
+        mixed = {
+            "x": net.average(models.combine(momenta, lambda x, v: x - eta * v)),
+            "v": net.average(momenta),
+        }
+
+        share = 1 / torch.bincount(net.i)[net.i].double()
+        means = {"cosine": cosine, "coefficient": c}
+        info = {name: net.sum(value.double().mean(1), share) for name, value in means.items()}
+        return mixed, Info({**batch_info(answers, net), **info})
+
+
+@final
+@dataclass(frozen=True)
+class DPDL(Calibrated):
+    """Algorithm 1 literally: r is the agent's own clipped gradient, without noise."""
+
+    def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
+        """g_hat^{ii}."""
+        return answers.own
+
+
+@final
+@dataclass(frozen=True)
+class SoundDPDL(Calibrated):
+    """The same with the perturbed self-gradient, so that nothing un-noised reaches a neighbour."""
+
+    def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
+        """g_ddot^{ii}."""
+        return g[net.own]
+
+
+def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Cosine of g[k] and r[i[k]], piece by piece: (asks, pieces). A zero vector has no direction: cosine 0."""
+    out = g.new_zeros(len(g), len(sizes))
+
+    def one(k: int) -> None:
+        pairs = zip(g[k].split(sizes), r[int(i[k])].split(sizes), strict=True)
+        for piece, (a, b) in enumerate(pairs):
+            norms = torch.linalg.vector_norm(a) * torch.linalg.vector_norm(b)
+            if norms > 0:
+                out[k, piece] = (a * b).sum() / norms
+
+    each(one, range(len(g)))
+    return out
+
+
+def spread(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """One value per piece -> one per entry: (agents, pieces) -> (agents, D)."""
+    return values.repeat_interleave(torch.tensor(sizes), dim=1)

@@ -1,0 +1,36 @@
+"""The errors a person can cause, each with the exit code the command line gives it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DpdlError(Exception):
+    """Base of all errors that are shown as one sentence instead of a traceback."""
+
+    exit_code = 1
+
+
+class InputError(DpdlError):
+    """What was asked for cannot be done: the message says what was wrong and what is allowed."""
+
+    exit_code = 2
+
+
+class RunFailed(DpdlError):
+    """A run stopped half-way; what was written is intact and the run can be resumed."""
+
+    exit_code = 4
+
+
+def unknown(kind: str, given: str, allowed: Iterable[str], also: str = "") -> InputError:
+    """An `InputError` that names the nearest allowed names first.
+
+    `also` describes what is allowed besides the names, for instance "or a PATH.npz".
+    """
+    names = sorted(allowed)
+    near = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+    tail = f", {also}" if also else ""
+    return InputError(f"Unknown {kind} {given!r}.{hint} Allowed: {', '.join(names)}{tail}.")

@@ -1,0 +1,42 @@
+"""Who talks to whom, and with which weight.
+
+A `Graph` holds the mixing matrix W: symmetric, doubly stochastic and connected, or it does not construct.
+`build` turns the words of a command line into a graph; `ring(10)`, `complete(10)`, ... serve in a notebook.
+"""
+
+from dpdl.graph.files import from_file
+from dpdl.graph.matrix import Graph, describe
+from dpdl.graph.named import (
+    GRAPHS,
+    bipartite,
+    bipartite_hub,
+    build,
+    complete,
+    erdos_renyi,
+    exponential,
+    hypercube,
+    path,
+    ring,
+    star,
+    torus,
+)
+from dpdl.graph.weights import WEIGHTS
+
+__all__ = [
+    "GRAPHS",
+    "WEIGHTS",
+    "Graph",
+    "bipartite",
+    "bipartite_hub",
+    "build",
+    "complete",
+    "describe",
+    "erdos_renyi",
+    "exponential",
+    "from_file",
+    "hypercube",
+    "path",
+    "ring",
+    "star",
+    "torus",
+]

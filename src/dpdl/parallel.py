@@ -1,0 +1,49 @@
+"""Independent pieces of work on all cores, with results that do not depend on how many there are.
+
+Torch is told to use one thread per operation while a run is under way, and whole pieces (one gradient, one row) are
+handed to the cores instead. A piece is always computed by one thread in one order, so its bits are the same on one
+core, on two, and in another placement.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+import torch
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@cache
+def cores() -> int:
+    """The cores this process may use: `DPDL_CORES`, or its share of the machine under `torchrun`."""
+    if given := os.environ.get("DPDL_CORES"):
+        return max(1, int(given))
+    return max(1, len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores(), thread_name_prefix="dpdl-core")
+
+
+def each(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
+    """`[work(item) for item in items]`, on all cores, in order; the first error is raised."""
+    return list(_pool().map(work, items))
+
+
+@contextmanager
+def one_thread_per_operation() -> Iterator[None]:
+    """Torch operations stay on the thread that calls them; restored afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

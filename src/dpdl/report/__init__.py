@@ -1,0 +1,1 @@
+"""What a run shows to people: tables, figures and pages, made from plain files and numbers."""

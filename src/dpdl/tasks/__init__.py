@@ -1,0 +1,1 @@
+"""What is learned: data sets, how they are split over agents, and models on flat rows."""

@@ -1,0 +1,65 @@
+"""Data sets by name: bundled (`digits`), fetched (`mnist`, `fashion-mnist`, `cifar10`), or the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpdl.errors import InputError, unknown
+from dpdl.tasks.data.cache import cache_dir, fetch_entry, read
+from dpdl.tasks.data.catalogue import CATALOGUE, Entry
+from dpdl.tasks.data.dataset import Dataset
+
+NAMES: tuple[str, ...] = ("digits", *CATALOGUE)
+
+__all__ = ["NAMES", "Dataset", "cache_dir", "fetch", "load"]
+
+
+def load(name: str, progress: bool = False) -> Dataset:
+    """The data set of a name, of a `PATH.npz`, or of the user's own `module:function`.
+
+    A named data set that is not in the cache is fetched first; one whose cached files are damaged is refused.
+    """
+    if name == "digits":
+        from dpdl.tasks.data.digits import digits
+
+        return digits()
+    if name in CATALOGUE:
+        return _load_entry(CATALOGUE[name], progress)
+    if name.endswith(".npz"):
+        from dpdl.tasks.data.own import from_file
+
+        return from_file(name)
+    if ":" in name:
+        from dpdl.tasks.data.own import from_function
+
+        return from_function(name)
+    raise unknown("dataset", name, NAMES, also="a PATH.npz, or your own module:function")
+
+
+def fetch(name: str, progress: bool = False) -> Path:
+    """Make a named data set available offline; the folder that holds it. Damaged files are replaced."""
+    if name == "digits":
+        import sklearn.datasets
+
+        return Path(sklearn.datasets.__file__).parent / "data"
+    if name not in CATALOGUE:
+        raise unknown("dataset", name, NAMES)
+    return fetch_entry(CATALOGUE[name], progress)
+
+
+def _load_entry(entry: Entry, progress: bool) -> Dataset:
+    import torch
+
+    content = read(entry)
+    if content is None:
+        fetch_entry(entry, progress)
+        content = read(entry)
+    if content is None:
+        raise InputError(
+            f"Data set {entry.name} vanished from {cache_dir()} while it was read: "
+            f"run `dpdl data fetch {entry.name}` again."
+        )
+    x, y, x_test, y_test = (torch.from_numpy(array.copy()) for array in entry.decode(content))
+    return Dataset(
+        entry.name, x, y.long(), x_test, y_test.long(), entry.classes, mean=entry.mean, std=entry.std
+    )

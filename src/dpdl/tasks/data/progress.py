@@ -1,0 +1,114 @@
+"""A progress bar on standard error, or nothing at all, behind one small interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Literal, Protocol
+
+import rich.progress
+from rich.console import Console
+from rich.text import Text
+
+
+class Bar:
+    """One download's bar, with the four names pooch uses: `total`, `update`, `reset`, `close`."""
+
+    def __init__(self, display: rich.progress.Progress, name: str) -> None:
+        self._display = display
+        self._task = display.add_task(name, total=None)
+        self._total = 0
+
+    @property
+    def total(self) -> int:
+        """The size in bytes; 0 while unknown."""
+        return self._total
+
+    @total.setter
+    def total(self, size: int) -> None:
+        self._total = size
+        self._display.update(self._task, total=size or None)
+
+    def update(self, size: int) -> None:
+        """Add `size` bytes."""
+        self._display.advance(self._task, size)
+
+    def reset(self) -> None:
+        """Start again from zero."""
+        self._display.update(self._task, completed=0)
+
+    def close(self) -> None:
+        """Show the download as finished."""
+        self._display.update(self._task, total=self._total or 1, completed=self._total or 1)
+
+
+class Progress(Protocol):
+    """What a source can tell about its progress."""
+
+    def bar(self, name: str) -> Bar | Literal[False]:
+        """A bar for one download, in the form pooch asks for; False for none."""
+
+    def waiting(self, what: str) -> AbstractContextManager[None]:
+        """Show that `what` is under way, without knowing how far it is."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def bar(self, name: str) -> Literal[False]:
+        """No bar."""
+        return False
+
+    def waiting(self, what: str) -> AbstractContextManager[None]:
+        """Nothing shown."""
+        return nullcontext()
+
+
+class Shown:
+    """Bars on standard error; standard output stays free for results."""
+
+    def __init__(self, display: rich.progress.Progress) -> None:
+        self._display = display
+
+    def bar(self, name: str) -> Bar:
+        """A bar with bytes and time left."""
+        self.forget_unfinished()
+        return Bar(self._display, name)
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """A moving bar."""
+        self.forget_unfinished()
+        task = self._display.add_task(what, total=None, sizeless=True)
+        yield
+        self._display.update(task, total=1, completed=1)
+
+    def forget_unfinished(self) -> None:
+        """Remove the bars that a failed source left behind."""
+        for task in self._display.tasks:
+            if not task.finished:
+                self._display.remove_task(task.id)
+
+
+class _Size(rich.progress.DownloadColumn):
+    def render(self, task: rich.progress.Task) -> Text:
+        """The bytes so far; nothing for tasks that do not count bytes."""
+        return Text() if task.fields.get("sizeless") else super().render(task)
+
+
+@contextmanager
+def reporting(shown: bool) -> Iterator[Progress]:
+    """A `Progress` for the duration of one fetch."""
+    if not shown:
+        yield Silent()
+        return
+    columns = (
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(),
+        _Size(),
+        rich.progress.TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with rich.progress.Progress(*columns, console=Console(stderr=True)) as display:
+        progress = Shown(display)
+        yield progress
+        progress.forget_unfinished()

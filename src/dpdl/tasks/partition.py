@@ -1,0 +1,245 @@
+"""Who holds which records: rules that split labelled records over agents.
+
+The index arrays, one per agent, are disjoint. `n` is the number of records, `N` the number of agents, `n_c` the
+number of records of class `c`. All randomness is addressed by `(seed, purpose, ...)`, so a split depends on its
+arguments alone.
+
+`dirichlet-agent` follows Hsu, Qi and Brown, "Measuring the Effects of Non-Identical Data Distribution for
+Federated Visual Classification" (2019): agents draw class mixes. `dirichlet-class`, common in public code, turns
+it around: each class is divided over the agents. `shards` follows McMahan et al., "Communication-Efficient
+Learning of Deep Networks from Decentralized Data" (2017), except that a shard never crosses a class border.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dpdl.errors import InputError, unknown
+from dpdl.keys import generator
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+REDRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a rule needs to know: the labels and how they are to be split."""
+
+    y: Indices
+    agents: int
+    alpha: float
+    least: int
+    seed: int
+    classes_per_agent: int
+
+
+Rule = Callable[[Request], list[Indices]]
+
+
+def partition(
+    rule: str,
+    y: Tensor | NDArray[np.integer],
+    agents: int,
+    *,
+    alpha: float,
+    least: int,
+    seed: int,
+    classes_per_agent: int = 2,
+) -> list[Indices]:
+    """One sorted index array per agent, disjoint, each with at least `least` records.
+
+    `alpha` is the concentration of the Dirichlet rules: small is heterogeneous, large is nearly IID. Rules that do
+    not use `alpha` or `classes_per_agent` ignore it.
+    """
+    if rule not in RULES:
+        raise unknown("partition", rule, RULES)
+    labels = _labels(y)
+    for name, value in (("agents", agents), ("least", least), ("classes_per_agent", classes_per_agent)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
+    if not math.isfinite(alpha) or alpha <= 0:
+        raise InputError(f"alpha must be a finite number greater than 0, not {alpha!r}.")
+    if agents * least > len(labels):
+        raise InputError(
+            f"{len(labels)} records cannot give {agents} agents at least {least} each: "
+            f"at most {len(labels) // least} agents are possible."
+        )
+    parts = RULES[rule](Request(labels, int(agents), float(alpha), int(least), seed, int(classes_per_agent)))
+    smallest = min(len(part) for part in parts)
+    if smallest < least:
+        raise InputError(
+            f"The partition {rule} leaves an agent with {smallest} records, fewer than the {least} asked for: "
+            "use fewer agents or a smaller least."
+        )
+    return [np.sort(part) for part in parts]
+
+
+def class_counts(
+    parts: Sequence[NDArray[np.integer]], y: Tensor | NDArray[np.integer], classes: int
+) -> NDArray[np.int64]:
+    """How many records of each class each agent holds, shape `(agents, classes)`."""
+    labels = _labels(y)
+    if int(labels.max()) >= classes:
+        raise InputError(f"classes must be greater than the largest label {labels.max()}, not {classes}.")
+    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts]).astype(np.int64)
+
+
+def iid(request: Request) -> list[Indices]:
+    """Equal sizes floor(n/N), records drawn uniformly; the n mod N last ones of the permutation are unused."""
+    order = generator(request.seed, "partition").permutation(len(request.y))
+    size = len(order) // request.agents
+    return list(order[: size * request.agents].reshape(request.agents, size))
+
+
+def quantity(request: Request) -> list[Indices]:
+    """Records drawn uniformly, sizes unequal: `least + p_i (n - N least)` (rounded), `p ~ Dir(alpha)` over agents."""
+    draw = generator(request.seed, "partition")
+    share = _dirichlet(draw, request.alpha, request.agents, 1)
+    spare = len(request.y) - request.agents * request.least
+    sizes = request.least + _counts(share, np.array([spare]))[0]
+    order = draw.permutation(len(request.y))
+    return np.split(order, np.cumsum(sizes)[:-1])
+
+
+def dirichlet_class(request: Request) -> list[Indices]:
+    """Each class is divided over the agents by its own `p_c ~ Dir(alpha)`: agent i gets about `p_ci n_c` records.
+
+    The whole split is drawn again until every agent has at least `least` records, at most 1000 times.
+    """
+    classes, sizes = np.unique(request.y, return_counts=True)
+    for attempt in range(REDRAWS):
+        draw = generator(request.seed, "partition", attempt)
+        counts = _counts(_dirichlet(draw, request.alpha, request.agents, len(classes)), sizes)
+        if counts.sum(axis=0).min() >= request.least:
+            return _deal(request, classes, counts)
+    raise InputError(
+        f"In {REDRAWS} draws with alpha={request.alpha:g}, no split gave each of {request.agents} agents at least "
+        f"{request.least} records: use a larger alpha, fewer agents, a smaller least, or the partition dirichlet-agent."
+    )
+
+
+def dirichlet_agent(request: Request) -> list[Indices]:
+    """Equal sizes floor(n/N), each agent's records drawn from its own class mix `q_i ~ Dir(alpha)` over classes.
+
+    Agents are served in a random order, without replacement. The one being served draws its class counts from
+    Multinomial(m, q_i). Where a class has too few records left, it takes all of them, and draws the missing ones
+    again from q_i restricted to the classes that still have records, renormalised; if q_i puts no weight on
+    those, in proportion to the records they have left. Up to N-1 records stay unused.
+    """
+    classes, left = np.unique(request.y, return_counts=True)
+    size = len(request.y) // request.agents
+    draw = generator(request.seed, "partition")
+    mixes = _dirichlet(draw, request.alpha, len(classes), request.agents)
+    counts = np.zeros((len(classes), request.agents), dtype=np.int64)
+    for agent in draw.permutation(request.agents):
+        counts[:, agent] = _take(draw, mixes[agent], left, size)
+        left = left - counts[:, agent]
+    return _deal(request, classes, counts)
+
+
+def shards(request: Request) -> list[Indices]:
+    """Each agent gets `classes_per_agent` shards, each of one class: at most that many classes, about equal sizes.
+
+    Of the `S = N classes_per_agent` shards, class c is cut into about `S n_c / n` (largest remainders, at least
+    one) of sizes that differ by at most one. The shards are dealt in random order.
+    """
+    classes, sizes = np.unique(request.y, return_counts=True)
+    total = request.agents * request.classes_per_agent
+    if total < len(classes):
+        raise InputError(
+            f"{request.agents} agents with {request.classes_per_agent} classes each cannot hold {len(classes)} "
+            f"classes: use at least {-(-len(classes) // request.agents)} classes per agent."
+        )
+    pieces: list[Indices] = []
+    for label, count in zip(classes, _apportion(sizes, total), strict=True):
+        order = generator(request.seed, "partition-records", int(label)).permutation(_where(request.y, label))
+        pieces.extend(np.array_split(order, count))
+    dealt = generator(request.seed, "partition").permutation(total).reshape(request.agents, -1)
+    return [np.concatenate([pieces[shard] for shard in row]) for row in dealt]
+
+
+RULES: dict[str, Rule] = {
+    "dirichlet-class": dirichlet_class,
+    "dirichlet-agent": dirichlet_agent,
+    "iid": iid,
+    "shards": shards,
+    "quantity": quantity,
+}
+
+DESCRIPTIONS: dict[str, str] = {
+    "dirichlet-class": "each class is divided over the agents by Dir(alpha); sizes differ",
+    "dirichlet-agent": "each agent draws its class mix from Dir(alpha); equal sizes",
+    "iid": "every agent has the same class mix and the same size",
+    "shards": "each agent holds at most classes_per_agent classes; about equal sizes",
+    "quantity": "the same class mix everywhere; sizes from Dir(alpha)",
+}
+
+
+def _labels(y: Tensor | NDArray[np.integer]) -> Indices:
+    labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu" or labels.min() < 0:
+        raise InputError(
+            f"Labels must be whole numbers from 0 in one non-empty dimension, not {labels.dtype} {labels.shape}."
+        )
+    return labels.astype(np.int64)
+
+
+def _where(y: Indices, label: int) -> Indices:
+    return np.flatnonzero(y == label).astype(np.int64)
+
+
+def _dirichlet(draw: np.random.Generator, alpha: float, length: int, rows: int) -> Floats:
+    # In logarithms: Gamma(alpha) = Gamma(alpha + 1) U^(1/alpha) underflows to 0/0 for a small alpha. Below 1e-300
+    # the logarithms overflow; there one entry has all the weight anyway.
+    alpha = max(alpha, 1e-300)
+    uniform = 1.0 - draw.random((rows, length))
+    logs = np.log(draw.standard_gamma(alpha + 1.0, (rows, length))) + np.log(uniform) / alpha
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _counts(shares: Floats, sizes: NDArray[np.int64]) -> Indices:
+    """Whole numbers near `shares * sizes[:, None]` whose rows add up to `sizes` (differences of rounded sums)."""
+    edges = np.rint(np.cumsum(shares, axis=1) * sizes[:, None]).astype(np.int64)
+    edges[:, -1] = sizes
+    return np.diff(edges, axis=1, prepend=0)
+
+
+def _take(draw: np.random.Generator, mix: Floats, left: Indices, size: int) -> Indices:
+    taken = np.zeros_like(left)
+    while (missing := size - int(taken.sum())) > 0:
+        open_ = left - taken
+        weights = np.where(open_ > 0, mix, 0.0)
+        if weights.sum() <= 0:
+            weights = open_.astype(np.float64)
+        taken = taken + np.minimum(draw.multinomial(missing, weights / weights.sum()), open_)
+    return taken
+
+
+def _deal(request: Request, classes: Indices, counts: Indices) -> list[Indices]:
+    """Records for class counts `(classes, agents)`: each class's records are permuted, then cut."""
+    rows: list[list[Indices]] = [[] for _ in range(request.agents)]
+    for label, row in zip(classes, counts, strict=True):
+        order = generator(request.seed, "partition-records", int(label)).permutation(_where(request.y, label))
+        for agent, piece in enumerate(np.split(order, np.cumsum(row))[: request.agents]):
+            rows[agent].append(piece)
+    return [np.concatenate(row) for row in rows]
+
+
+def _apportion(sizes: Indices, total: int) -> Indices:
+    """`total` shards over classes in proportion to their sizes: at least one each, the rest by largest remainders."""
+    exact = sizes / sizes.sum() * total
+    shares = np.maximum(1, np.floor(exact)).astype(np.int64)
+    while shares.sum() != total:
+        step = 1 if shares.sum() < total else -1
+        gap = np.where(shares + step >= 1, (exact - shares) * step, -np.inf)
+        shares[int(np.argmax(gap))] += step
+    return shares

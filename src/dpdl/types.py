@@ -1,0 +1,58 @@
+"""The few shapes that all layers share.
+
+Vocabulary: a *row* is a flat model (or gradient) of length D. A directed *edge* (i, j) means that agent i owns the
+model and agent j owns the data that answers it; self-loops are edges. Seen from one process, an edge is an *ask* when
+i is hosted here and a *visit* when j is hosted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+Parameters = Mapping[str, Tensor]
+
+
+class Batch(NamedTuple):
+    """The minibatch of one agent in one round. Its size is private; it may be empty."""
+
+    x: Tensor  # (b, ...) normalised inputs
+    y: Tensor  # (b,) targets
+    key: Tensor  # (b,) int64, names the randomness (dropout) of every sample
+
+
+class Sent(NamedTuple):
+    """Rows that agents sent to the agents hosted here, each kept once however many agents read it."""
+
+    rows: Tensor  # (senders, D)
+    at: Tensor  # (visits,) visit k reads rows[at[k]]
+
+    def combine(self, other: Sent, formula: Callable[[Tensor, Tensor], Tensor]) -> Sent:
+        """What a receiver can compute for itself from two things the same senders sent."""
+        return Sent(formula(self.rows, other.rows), self.at)
+
+
+class Visits(NamedTuple):
+    """The edges whose data owner is hosted here, in the canonical order."""
+
+    edges: Tensor  # (visits, 2) agent numbers (i, j)
+    host: Tensor  # (visits,) row of agent j among the agents hosted here
+
+
+class Model(Protocol):
+    """A model on flat rows, as far as private gradients need to know it."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of entries of every parameter tensor, in row order; their sum is D."""
+        ...
+
+    def parameters(self, row: Tensor) -> Parameters:
+        """The named parameter tensors of a row (views, not copies)."""
+        ...
+
+    def loss(self, parameters: Parameters, x: Tensor, y: Tensor, key: Tensor) -> Tensor:
+        """The loss of one sample, a scalar; usable under `torch.func`."""
+        ...
