@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import numpy.typing as npt
 
-from dpdl.graph.check import Matrix
+from dpdl.graph.check import Matrix, Pattern
 from dpdl.graph.matrix import Graph
 
 MOST_FREE = 60
@@ -73,4 +74,39 @@ def _free(graph: Graph) -> Matrix:
     points = networkx.kamada_kawai_layout(drawing)
     placed = np.array([points[i] for i in range(graph.N)], dtype=np.float64)
     low, high = placed.min(axis=0), placed.max(axis=0)
-    return 2 * (placed - (low + high) / 2) / max(float((high - low).max()), 1e-9)
+    return np.asarray(2 * (placed - (low + high) / 2) / (high - low))
+
+
+def spacing(points: Matrix) -> float:
+    """How close the agents stand: four in five have no other agent nearer than this."""
+    # Thousands of agents are drawn as dots; the first ones tell how large a dot may be.
+    some = points[:2000]
+    squared = np.subtract.outer(some[:, 0], some[:, 0]) ** 2 + np.subtract.outer(some[:, 1], some[:, 1]) ** 2
+    np.fill_diagonal(squared, 4.0)
+    return float(np.sqrt(np.quantile(squared.min(axis=1), 0.2)))
+
+
+def curves(points: Matrix, pairs: npt.NDArray[np.int64]) -> Matrix:
+    """Each edge as a polyline (edges, steps, 2), bent where a straight one would hit a third agent."""
+    start, end = points[pairs[:, 0]], points[pairs[:, 1]]
+    apart = spacing(points)
+    bend = np.zeros(len(pairs))
+    if len(pairs) * len(points) <= 200_000:
+        bend[_blocked(points, start, end, apart / 4)] = 0.7 * apart
+    along, middle = end - start, (start + end) / 2
+    side = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
+    inwards = np.where((side * middle).sum(axis=1) > 1e-9, -1.0, 1.0)
+    control = middle + side * (inwards * bend)[:, None]
+    t = np.linspace(0.0, 1.0, 25 if bend.any() else 2)[:, None, None]
+    line = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+    return np.asarray(np.swapaxes(line, 0, 1), dtype=np.float64)
+
+
+def _blocked(points: Matrix, start: Matrix, end: Matrix, radius: float) -> Pattern:
+    """Which lines pass within `radius` of an agent that is neither their start nor their end."""
+    along = end - start
+    offset = points - start[:, None]
+    t = (offset * along[:, None]).sum(axis=2) / (along**2).sum(axis=1)[:, None]
+    distance = np.linalg.norm(offset - t[:, :, None] * along[:, None], axis=2)
+    inside = (t > 1e-6) & (t < 1 - 1e-6)
+    return np.asarray((inside & (distance < radius)).any(axis=1))

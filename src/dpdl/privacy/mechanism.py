@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
-import torch
 from torch import Tensor
 
 from dpdl.parallel import each
 from dpdl.privacy.clipping import Clip, Clipped
 from dpdl.privacy.noise import Randomness
+from dpdl.rows import first_equal
 from dpdl.types import Batch, Model, Sent, Visits
 
 
@@ -50,7 +50,7 @@ class PrivateGradient:
         Equal models on the same batch have the same gradient, so computing it once is exact. On a complete graph
         with equal weights all models coincide and the work falls from N^2 gradients to N.
         """
-        first = _first_equal(models.rows)
+        first = first_equal(models.rows)
         host = visits.host.tolist()
         work: dict[tuple[int, int], list[int]] = {}
         for k, at in enumerate(models.at.tolist()):
@@ -74,16 +74,3 @@ class PrivateGradient:
 
         each(answer, work)
         return Answers(private, own, [about[k] for k in range(len(host))])
-
-
-def _first_equal(rows: Tensor) -> list[int]:
-    """For every row, the number of the first row with the same entries."""
-    seen: dict[bytes, list[int]] = {}
-    first = []
-    for k, row in enumerate(rows):
-        alike = seen.setdefault(row[:16].numpy().tobytes(), [])
-        twin = next((m for m in alike if torch.equal(rows[m], row)), k)
-        if twin == k:
-            alike.append(k)
-        first.append(twin)
-    return first

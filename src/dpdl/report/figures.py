@@ -1,8 +1,8 @@
 """Pictures of graphs, partitions and training, as PNG, SVG or PDF files.
 
-Each picture has a pure function that builds the matplotlib `Figure` (for notebooks and tests) and one that draws
-it into a file. Nothing here touches matplotlib's global state. Colours are from Okabe and Ito's palette, which
-stays readable without colour vision; every shade also differs in brightness.
+Each picture has a pure function that builds the matplotlib `Figure` (for notebooks and tests) and one that
+draws it into a file. Nothing here touches matplotlib's global state. The colours are Okabe and Ito's, which
+stay apart for colour-blind readers, and shades differ in brightness.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ import numpy.typing as npt
 
 from dpdl.errors import InputError
 from dpdl.graph import Graph
-from dpdl.graph.layout import layout
+from dpdl.graph.layout import curves, layout, spacing
+from dpdl.keys import generator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, INK, SOFT, PALE = "#0072B2", "#D55E00", "#222222", "#6B7280", "#E5E7EB"
+BLUE, ORANGE = "#0072B2", "#D55E00"
+INK, SOFT, PALE, PAPER = "#222222", "#6B7280", "#E5E7EB", "#F1F7FB"
 SHADES = ("#B9D3E6", "#08306B")
 FORMATS = (".png", ".svg", ".pdf")
 DPI = 150
-MOST_EDGES = 20_000
-"""More lines than this make a grey disc and a file nobody can open; an even selection shows the same."""
+MOST_EDGES = 6_000
+"""More lines than this make a solid disc and a huge file; a random selection shows the same shape."""
 
 Points = npt.NDArray[np.float64]
 
@@ -79,18 +81,21 @@ def graph_figure(graph: Graph) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 7.4), facecolor="white")
-    axes = figure.add_axes((0.04, 0.02, 0.92, 0.87))
+    axes = figure.add_axes((0.05, 0.06, 0.9, 0.85))
     axes.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal")
     axes.axis("off")
     points = layout(graph)
-    apart = _nearest(points)
-    drawn = _draw_edges(axes, graph, points, apart)
+    drawn = _draw_edges(axes, graph, points)
     # One unit of the layout is about 196 points on paper; circles must not touch.
-    wide = float(np.clip(0.7 * apart * 196, 2, 27))
-    axes.scatter(*points.T, s=wide**2, c="white", edgecolors=BLUE, linewidths=min(1.6, wide / 5), zorder=3)
-    if wide >= 10:
+    room = 196 * spacing(points)
+    wide = float(np.clip(0.7 * room if room > 14 else 0.45 * room, 2, 27))
+    x, y = points.T
+    axes.scatter(x, y, s=wide**2, c=PAPER, edgecolors=BLUE, linewidths=min(1.6, wide / 5), zorder=3)
+    if room > 14:
         for agent, (x, y) in enumerate(points):
-            axes.text(x, y, str(agent), size=0.42 * wide, color=INK, ha="center", va="center_baseline", zorder=4)
+            axes.text(
+                x, y, str(agent), size=0.42 * wide, color=INK, ha="center", va="center_baseline", zorder=4
+            )
     _title(figure, graph.name, _summary(graph, drawn))
     return figure
 
@@ -102,55 +107,184 @@ def _summary(graph: Graph, drawn: int) -> str:
     return f"{agents}, {edges}{some}, spectral gap {graph.spectral_gap:.3g}"
 
 
-def _nearest(points: Points) -> float:
-    """The distance of the two closest agents; of the first ones only when there are thousands."""
-    some = points[:2000]
-    squared = ((some[:, None] - some) ** 2).sum(axis=2)
-    np.fill_diagonal(squared, 4.0)
-    return float(np.sqrt(squared.min()))
-
-
-def _draw_edges(axes: Axes, graph: Graph, points: Points, apart: float) -> int:
+def _draw_edges(axes: Axes, graph: Graph, points: Points) -> int:
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     pairs = graph.edges[graph.edges[:, 0] < graph.edges[:, 1]]
     if len(pairs) == 0:
         return 0
-    pairs = pairs[:: -(-len(pairs) // MOST_EDGES)]
+    if len(pairs) > MOST_EDGES:
+        pairs = pairs[generator(0, "figure-edges").choice(len(pairs), MOST_EDGES, replace=False)]
     weight = graph.W[pairs[:, 0], pairs[:, 1]]
     pairs, weight = pairs[np.argsort(weight, kind="stable")], np.sort(weight)
     low, high = float(weight[0]), float(weight[-1])
     equal = high - low < 1e-9
     share = np.full(len(weight), 0.5) if equal else (weight - low) / (high - low)
-    thin = float(np.clip(np.sqrt(150 / len(pairs)), 0.08, 1))
+    thin = float(np.clip(np.sqrt(60 / len(pairs)), 0.12, 1))
     shades = LinearSegmentedColormap.from_list("weight", SHADES)
     lines = LineCollection(
-        list(_curves(points, pairs, apart)),
+        list(curves(points, pairs)),
         colors=shades(share),
         linewidths=thin * (0.8 + 2.4 * share),
+        alpha=max(0.25, thin**0.5) if len(pairs) > 2 * graph.N else 1.0,
         zorder=1,
         rasterized=len(pairs) > 2000,
     )
     axes.add_collection(lines)
     if equal:
-        axes.text(1.15, -1.13, f"every edge weighs {low:.3g}", size=9, color=SOFT, ha="right")
+        axes.text(1.15, -1.17, f"every edge weighs {low:.3g}", size=9, color=SOFT, ha="right")
     else:
         lines.set(cmap=shades, norm=Normalize(low, high))
-        inset = axes.inset_axes((0.68, 0.0, 0.3, 0.015))
+        inset = axes.inset_axes((0.7, -0.01, 0.3, 0.013))
         bar = axes.figure.colorbar(lines, cax=inset, orientation="horizontal")
         bar.set_label("weight", size=9, color=SOFT)
+        bar.set_alpha(1)
+        bar.outline.set_visible(False)
+        inset.tick_params(labelsize=8, colors=SOFT, length=2)
     return len(pairs)
 
 
-def _curves(points: Points, pairs: npt.NDArray[np.int64], apart: float) -> Points:
-    """Each edge as a polyline: straight, or bent where a straight line would run through a third agent."""
-    start, end = points[pairs[:, 0]], points[pairs[:, 1]]
-    bend = np.zeros(len(pairs))
-    if len(pairs) * len(points) <= 200_000:
-        bend[_hits(points, start, end, apart)] = 0.7 * apart
-    along = end - start
-    side = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
-    control = (start + end) / 2 + side * bend[:, None]
-    t = np.linspace(0, 1, 25 if bend.any() else 2)[:, None, None]
-    return np.swapaxes((1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end, 0, 1)
+def partition_figure(counts: npt.ArrayLike, title: str) -> Figure:
+    """Records of each class (down) at each agent (across), with the total of each agent above its column.
+
+    `counts[i, c]` is the number of records of class c that agent i holds: one row per agent.
+    """
+    from matplotlib.figure import Figure
+
+    table = _counts(counts).T
+    classes, agents = table.shape
+    width, height = float(np.clip(2.2 + 0.5 * agents, 5.5, 14)), float(np.clip(2.4 + 0.36 * classes, 4, 12))
+    figure = Figure(figsize=(width, height), facecolor="white", layout="constrained")
+    grid = figure.add_gridspec(2, 2, height_ratios=[0.8, height - 1.8], width_ratios=[1, 0.18 / width])
+    heat = figure.add_subplot(grid[1, 0])
+    image = heat.imshow(table, cmap="Blues", aspect="auto", vmin=0, vmax=max(1, int(table.max())))
+    heat.set(xlabel="agent", ylabel="class")
+    _style(heat, grid=False)
+    _whole_ticks(heat, agents, classes)
+    bar = figure.colorbar(image, cax=figure.add_subplot(grid[1, 1]))
+    bar.set_label("records of a class")
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9, length=3)
+    room = 72 * (width - 1.6) / agents
+    _write_cells(heat, table, min(9.0, room / (0.75 * len(str(int(table.max()))))))
+    _draw_totals(figure.add_subplot(grid[0, 0], sharex=heat), table.sum(axis=0), room)
+    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
+    return figure
+
+
+def _counts(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    table = np.asarray(counts)
+    if table.ndim != 2 or table.size == 0 or table.dtype.kind not in "iu" or (table < 0).any():
+        raise InputError("Counts must be a table of whole numbers of at least 0, one row per agent.")
+    return table.astype(np.int64)
+
+
+def _write_cells(axes: Axes, table: npt.NDArray[np.int64], size: float) -> None:
+    if size < 5 or table.shape[0] > 40:
+        return
+    for (row, column), count in np.ndenumerate(table):
+        shade = "white" if count > 0.55 * table.max() else INK if count else "#B0B6BF"
+        axes.text(column, row, str(count), size=size, color=shade, ha="center", va="center")
+
+
+def _draw_totals(axes: Axes, totals: npt.NDArray[np.int64], room: float) -> None:
+    axes.bar(np.arange(len(totals)), totals, width=0.8 if len(totals) <= 60 else 1.0, color=SHADES[0])
+    axes.set(ylabel="total", ylim=(0, 1.6 * max(1, int(totals.max()))), yticks=[])
+    _style(axes, grid=False)
+    axes.tick_params(labelbottom=False, bottom=False)
+    axes.spines["left"].set_visible(False)
+    flat = 0.75 * 8 * len(str(int(totals.max()))) <= room
+    if room < 9:
+        return
+    for agent, total in enumerate(totals):
+        axes.annotate(
+            f"{total}",
+            (agent, total),
+            (0, 2),
+            textcoords="offset points",
+            size=8,
+            color=INK,
+            ha="center",
+            rotation=0 if flat else 90,
+        )
+
+
+def _whole_ticks(axes: Axes, across: int, down: int) -> None:
+    axes.set_xticks(np.arange(0, across, 1 if across <= 40 else 10 ** int(np.log10(across / 2))))
+    axes.set_yticks(np.arange(0, down, 1 if down <= 40 else 10 ** int(np.log10(down / 2))))
+
+
+def training_figure(metrics: Sequence[dict[str, Any]], title: str) -> Figure:
+    """Training loss and test accuracy over rounds: the mean of the agents, shaded from the worst to the best.
+
+    A value that is missing or None is skipped.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    if not metrics:
+        raise InputError("There are no evaluated rounds to draw.")
+    figure = Figure(figsize=(10, 4.2), facecolor="white", layout="constrained")
+    loss, accuracy = figure.subplots(1, 2)
+    _band(loss, metrics, "train_loss", ("min", "max"), "lowest to highest agent")
+    _band(accuracy, metrics, "accuracy", ("worst", "best"), "worst to best agent")
+    _line(accuracy, _series(metrics, "accuracy", "average_model"), "--", ORANGE, "average model")
+    accuracy.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    for axes, name in ((loss, "training loss"), (accuracy, "test accuracy")):
+        axes.set_title(name, size=11, color=INK, loc="left")
+        axes.set_xlabel("round")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _style(axes, grid=True)
+        if axes.lines:
+            axes.legend(frameon=False, fontsize=9)
+        else:
+            axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, color=SOFT, ha="center")
+            axes.set(xticks=[], yticks=[])
+    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
+    return figure
+
+
+def _series(metrics: Sequence[dict[str, Any]], group: str, *keys: str) -> tuple[list[int], list[Any]]:
+    """The rounds in which all `keys` of `group` were measured, and their values."""
+    rounds, values = [], []
+    for item in metrics:
+        found = [(item.get(group) or {}).get(key) for key in keys]
+        if None not in found:
+            rounds.append(item["round"])
+            values.append(found if len(found) > 1 else found[0])
+    return rounds, values
+
+
+def _band(
+    axes: Axes, metrics: Sequence[dict[str, Any]], group: str, ends: tuple[str, str], label: str
+) -> None:
+    rounds, pairs = _series(metrics, group, *ends)
+    if rounds:
+        low, high = np.array(pairs, dtype=np.float64).T
+        # A band over a single round has no width; its outline is then all there is to see.
+        axes.fill_between(rounds, low, high, color=BLUE, alpha=0.18, lw=8 * (len(rounds) == 1), label=label)
+    _line(axes, _series(metrics, group, "mean"), "-", BLUE, "mean of agents")
+
+
+def _line(axes: Axes, series: tuple[list[int], list[Any]], dash: str, colour: str, label: str) -> None:
+    rounds, values = series
+    if rounds:
+        marker = "o" if len(rounds) == 1 else ""
+        axes.plot(rounds, values, dash, color=colour, lw=1.8, marker=marker, label=label)
+    if len(rounds) == 1:
+        axes.set_xlim(rounds[0] - 1, rounds[0] + 1)
+
+
+def _style(axes: Axes, grid: bool) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(SOFT)
+    axes.tick_params(labelsize=9, colors=INK, length=3)
+    axes.set_axisbelow(True)
+    if grid:
+        axes.grid(color=PALE, lw=0.8)
+
+
+def _title(figure: Figure, head: str, detail: str) -> None:
+    figure.text(0.06, 0.955, head, size=14, weight="bold", color=INK, parse_math=False)
+    figure.text(0.06, 0.922, detail, size=10.5, color=SOFT)

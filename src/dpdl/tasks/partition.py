@@ -1,13 +1,14 @@
 """Who holds which records: rules that split labelled records over agents.
 
-The index arrays, one per agent, are disjoint. `n` is the number of records, `N` the number of agents, `n_c` the
-number of records of class `c`. All randomness is addressed by `(seed, purpose, ...)`, so a split depends on its
-arguments alone.
+The index arrays, one per agent, are disjoint. `n` is the number of records, `N` the number of agents, `n_c`
+the number of records of class `c`. All randomness is addressed by `(seed, purpose, ...)`, so a split depends
+on its arguments alone.
 
 `dirichlet-agent` follows Hsu, Qi and Brown, "Measuring the Effects of Non-Identical Data Distribution for
-Federated Visual Classification" (2019): agents draw class mixes. `dirichlet-class`, common in public code, turns
-it around: each class is divided over the agents. `shards` follows McMahan et al., "Communication-Efficient
-Learning of Deep Networks from Decentralized Data" (2017), except that a shard never crosses a class border.
+Federated Visual Classification" (2019): agents draw class mixes. `dirichlet-class`, common in public code,
+turns it around: each class is divided over the agents. `shards` follows McMahan et al.,
+"Communication-Efficient Learning of Deep Networks from Decentralized Data" (2017), except that a shard never
+crosses a class border.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def partition(
 ) -> list[Indices]:
     """One sorted index array per agent, disjoint, each with at least `least` records.
 
-    `alpha` is the concentration of the Dirichlet rules: small is heterogeneous, large is nearly IID. Rules that do
-    not use `alpha` or `classes_per_agent` ignore it.
+    `alpha` is the concentration of the Dirichlet rules: small is heterogeneous, large is nearly IID. Rules
+    that do not use `alpha` or `classes_per_agent` ignore it.
     """
     if rule not in RULES:
         raise unknown("partition", rule, RULES)
@@ -76,7 +77,7 @@ def partition(
     smallest = min(len(part) for part in parts)
     if smallest < least:
         raise InputError(
-            f"The partition {rule} leaves an agent with {smallest} records, fewer than the {least} asked for: "
+            f"The partition {rule} leaves an agent with {smallest} records, at least {least} were asked for: "
             "use fewer agents or a smaller least."
         )
     return [np.sort(part) for part in parts]
@@ -93,14 +94,14 @@ def class_counts(
 
 
 def iid(request: Request) -> list[Indices]:
-    """Equal sizes floor(n/N), records drawn uniformly; the n mod N last ones of the permutation are unused."""
+    """Equal sizes floor(n/N), records drawn uniformly; the remaining n mod N records are unused."""
     order = generator(request.seed, "partition").permutation(len(request.y))
     size = len(order) // request.agents
     return list(order[: size * request.agents].reshape(request.agents, size))
 
 
 def quantity(request: Request) -> list[Indices]:
-    """Records drawn uniformly, sizes unequal: `least + p_i (n - N least)` (rounded), `p ~ Dir(alpha)` over agents."""
+    """Records drawn uniformly, in sizes `least + p_i (n - N least)` (rounded) with `p ~ Dir(alpha)`."""
     draw = generator(request.seed, "partition")
     share = _dirichlet(draw, request.alpha, request.agents, 1)
     spare = len(request.y) - request.agents * request.least
@@ -110,7 +111,7 @@ def quantity(request: Request) -> list[Indices]:
 
 
 def dirichlet_class(request: Request) -> list[Indices]:
-    """Each class is divided over the agents by its own `p_c ~ Dir(alpha)`: agent i gets about `p_ci n_c` records.
+    """Each class is divided over the agents by its own `p_c ~ Dir(alpha)`: agent i gets `p_ci n_c` (rounded).
 
     The whole split is drawn again until every agent has at least `least` records, at most 1000 times.
     """
@@ -121,18 +122,19 @@ def dirichlet_class(request: Request) -> list[Indices]:
         if counts.sum(axis=0).min() >= request.least:
             return _deal(request, classes, counts)
     raise InputError(
-        f"In {REDRAWS} draws with alpha={request.alpha:g}, no split gave each of {request.agents} agents at least "
-        f"{request.least} records: use a larger alpha, fewer agents, a smaller least, or the partition dirichlet-agent."
+        f"In {REDRAWS} draws with alpha={request.alpha:g}, no split gave each of {request.agents} agents at "
+        f"least {request.least} records: use a larger alpha, fewer agents, a smaller least, or the partition "
+        "dirichlet-agent."
     )
 
 
 def dirichlet_agent(request: Request) -> list[Indices]:
-    """Equal sizes floor(n/N), each agent's records drawn from its own class mix `q_i ~ Dir(alpha)` over classes.
+    """Equal sizes m = floor(n/N), each agent's records drawn from its own class mix `q_i ~ Dir(alpha)`.
 
     Agents are served in a random order, without replacement. The one being served draws its class counts from
-    Multinomial(m, q_i). Where a class has too few records left, it takes all of them, and draws the missing ones
-    again from q_i restricted to the classes that still have records, renormalised; if q_i puts no weight on
-    those, in proportion to the records they have left. Up to N-1 records stay unused.
+    Multinomial(m, q_i). Where a class has too few records left, it takes all of them, and draws the missing
+    ones again from q_i restricted to the classes that still have records, renormalised; if q_i puts no weight
+    on those, in proportion to the records they have left. The remaining n mod N records are unused.
     """
     classes, left = np.unique(request.y, return_counts=True)
     size = len(request.y) // request.agents
@@ -146,17 +148,17 @@ def dirichlet_agent(request: Request) -> list[Indices]:
 
 
 def shards(request: Request) -> list[Indices]:
-    """Each agent gets `classes_per_agent` shards, each of one class: at most that many classes, about equal sizes.
+    """Each agent gets k = `classes_per_agent` shards, each of one class: at most k classes, near-equal sizes.
 
-    Of the `S = N classes_per_agent` shards, class c is cut into about `S n_c / n` (largest remainders, at least
-    one) of sizes that differ by at most one. The shards are dealt in random order.
+    Of the `S = N k` shards, class c is cut into about `S n_c / n` (largest remainders, at least one), whose
+    sizes differ by at most one. The shards are dealt in random order.
     """
     classes, sizes = np.unique(request.y, return_counts=True)
     total = request.agents * request.classes_per_agent
     if total < len(classes):
         raise InputError(
-            f"{request.agents} agents with {request.classes_per_agent} classes each cannot hold {len(classes)} "
-            f"classes: use at least {-(-len(classes) // request.agents)} classes per agent."
+            f"{request.agents} agents with {request.classes_per_agent} classes each cannot hold "
+            f"{len(classes)} classes: use at least {-(-len(classes) // request.agents)} classes per agent."
         )
     pieces: list[Indices] = []
     for label, count in zip(classes, _apportion(sizes, total), strict=True):
@@ -187,7 +189,7 @@ def _labels(y: Tensor | NDArray[np.integer]) -> Indices:
     labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu" or labels.min() < 0:
         raise InputError(
-            f"Labels must be whole numbers from 0 in one non-empty dimension, not {labels.dtype} {labels.shape}."
+            f"Labels must be one non-empty row of whole numbers from 0, not {labels.dtype} {labels.shape}."
         )
     return labels.astype(np.int64)
 
@@ -197,8 +199,8 @@ def _where(y: Indices, label: int) -> Indices:
 
 
 def _dirichlet(draw: np.random.Generator, alpha: float, length: int, rows: int) -> Floats:
-    # In logarithms: Gamma(alpha) = Gamma(alpha + 1) U^(1/alpha) underflows to 0/0 for a small alpha. Below 1e-300
-    # the logarithms overflow; there one entry has all the weight anyway.
+    # In logarithms, because Gamma(alpha) = Gamma(alpha + 1) U^(1/alpha) underflows to 0/0 for a small alpha.
+    # Below 1e-300 even the logarithms overflow; there one entry has all the weight anyway.
     alpha = max(alpha, 1e-300)
     uniform = 1.0 - draw.random((rows, length))
     logs = np.log(draw.standard_gamma(alpha + 1.0, (rows, length))) + np.log(uniform) / alpha
@@ -207,7 +209,7 @@ def _dirichlet(draw: np.random.Generator, alpha: float, length: int, rows: int) 
 
 
 def _counts(shares: Floats, sizes: NDArray[np.int64]) -> Indices:
-    """Whole numbers near `shares * sizes[:, None]` whose rows add up to `sizes` (differences of rounded sums)."""
+    """Whole numbers near `shares * sizes[:, None]`, rows add up to `sizes`: differences of rounded sums."""
     edges = np.rint(np.cumsum(shares, axis=1) * sizes[:, None]).astype(np.int64)
     edges[:, -1] = sizes
     return np.diff(edges, axis=1, prepend=0)
@@ -235,9 +237,9 @@ def _deal(request: Request, classes: Indices, counts: Indices) -> list[Indices]:
 
 
 def _apportion(sizes: Indices, total: int) -> Indices:
-    """`total` shards over classes in proportion to their sizes: at least one each, the rest by largest remainders."""
+    """`total` shards over classes in proportion to their sizes, by largest remainders, at least one each."""
     exact = sizes / sizes.sum() * total
-    shares = np.maximum(1, np.floor(exact)).astype(np.int64)
+    shares: Indices = np.maximum(1, np.floor(exact)).astype(np.int64)
     while shares.sum() != total:
         step = 1 if shares.sum() < total else -1
         gap = np.where(shares + step >= 1, (exact - shares) * step, -np.inf)

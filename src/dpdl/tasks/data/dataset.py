@@ -50,7 +50,7 @@ class Dataset:
             values = getattr(self, field)
             if len(values) not in (1, self.x.shape[1]) or not all(math.isfinite(v) for v in values):
                 raise InputError(
-                    f"Data set {self.name}: {field} must be 1 or {self.x.shape[1]} finite numbers, not {values}."
+                    f"Data set {self.name}: {field} must be 1 or {self.x.shape[1]} finite numbers: {values}."
                 )
         if min(self.std) <= 0:
             raise InputError(f"Data set {self.name}: std must be greater than 0, not {self.std}.")

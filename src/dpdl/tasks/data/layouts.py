@@ -22,11 +22,11 @@ CIFAR_PIXELS = 3 * 32 * 32
 
 def read_idx(content: bytes) -> Bytes:
     """The array in an IDX file of unsigned bytes: magic 0 0 8 d, d big-endian sizes, then the values."""
-    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
+    start = 4 + 4 * content[3] if len(content) > 3 else 4
+    if content[:3] != b"\x00\x00\x08" or len(content) < start:
         raise ValueError("not an IDX file of unsigned bytes")
-    start = 4 + 4 * content[3]
     shape = tuple(int(size) for size in np.frombuffer(content[4:start], dtype=">u4"))
-    if len(shape) != content[3] or len(content) - start != math.prod(shape):
+    if len(content) - start != math.prod(shape):
         raise ValueError(f"an IDX file of shape {shape} does not have {len(content)} bytes")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 

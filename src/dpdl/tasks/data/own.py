@@ -39,7 +39,7 @@ def from_file(path: str) -> Dataset:
         x_test, y_test = _records(path, "x_test", found["x_test"]), _labels(path, "y_test", found["y_test"])
         return _assemble(path, x, y, x_test, y_test)
     if len(x) != len(y) or len(x) < 2:
-        raise InputError(f"{path}: x has {len(x)} records and y {len(y)} labels, both need the same, at least 2.")
+        raise InputError(f"{path}: {len(x)} records x and {len(y)} labels y, both must be equal, at least 2.")
     order = generator(0, "held-out").permutation(len(x))
     cut = max(1, len(x) // HELD_OUT)
     test, train = np.sort(order[:cut]), np.sort(order[cut:])
@@ -123,5 +123,5 @@ def _labels(name: str, field: str, y: Array) -> Tensor:
     if y.dtype.kind not in "iu" or y.ndim != 1:
         raise InputError(f"{name}: {field} must be integers of shape (n,), not {y.dtype} of shape {y.shape}.")
     if y.size and int(y.max()) > LARGEST_LABEL:
-        raise InputError(f"{name}: {field} has the label {y.max()}, labels must count up from 0 to {LARGEST_LABEL}.")
+        raise InputError(f"{name}: {field} has the label {y.max()}, allowed are 0 to {LARGEST_LABEL}.")
     return torch.from_numpy(y.astype(np.int64))

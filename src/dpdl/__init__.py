@@ -1,0 +1,66 @@
+"""Differentially private, decentralized learning.
+
+    import dpdl
+    result = dpdl.train(dpdl.Experiment(dataset="digits", graph="ring", agents=5, rounds=50))
+
+Names are imported when first used, so that `dpdl --help` does not wait for torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from dpdl import algorithms, graph, privacy
+    from dpdl.errors import DpdlError, InputError, RunFailed
+    from dpdl.graph import Graph
+    from dpdl.run.experiment import Experiment
+    from dpdl.run.train import Result, resume, train
+    from dpdl.tasks.data import Dataset
+    from dpdl.tasks.task import Task
+
+_HOME = {
+    "Dataset": "dpdl.tasks.data",
+    "DpdlError": "dpdl.errors",
+    "Experiment": "dpdl.run.experiment",
+    "Graph": "dpdl.graph",
+    "InputError": "dpdl.errors",
+    "Result": "dpdl.run.train",
+    "RunFailed": "dpdl.errors",
+    "Task": "dpdl.tasks.task",
+    "resume": "dpdl.run.train",
+    "train": "dpdl.run.train",
+}
+_MODULES = ("algorithms", "graph", "privacy")
+
+__all__ = [
+    "Dataset",
+    "DpdlError",
+    "Experiment",
+    "Graph",
+    "InputError",
+    "Result",
+    "RunFailed",
+    "Task",
+    "__version__",
+    "algorithms",
+    "graph",
+    "privacy",
+    "resume",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"dpdl.{name}")
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'dpdl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Running experiments: description, plan, training loop, measurements, run folder."""

@@ -1,0 +1,59 @@
+"""The state of a run on disk: one safetensors file, written atomically, that carries its own hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from dpdl.errors import InputError
+from dpdl.run.files import write
+
+
+class Checkpoint(NamedTuple):
+    """All agents' state after a round."""
+
+    round: int
+    seconds: float  # spent so far
+    state: Mapping[str, Tensor]  # name -> (N, ...)
+    totals: Tensor  # (N, 2) int64: bytes sent, broken gradients
+
+
+def store(path: Path, checkpoint: Checkpoint) -> None:
+    """Replace the checkpoint at `path`."""
+    tensors = {f"state.{name}": t.contiguous() for name, t in checkpoint.state.items()}
+    tensors["totals"] = checkpoint.totals
+    facts = {"round": str(checkpoint.round), "seconds": repr(checkpoint.seconds)}
+    write(path, save(tensors, {**facts, "sha256": _digest(tensors, facts)}))
+
+
+def restore(path: Path) -> Checkpoint:
+    """Read a checkpoint; a torn or altered one is refused."""
+    try:
+        with safe_open(path, "pt") as file:
+            facts = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        expected = facts.pop("sha256")
+        round, seconds = int(facts["round"]), float(facts["seconds"])
+    except (SafetensorError, KeyError, ValueError, OSError) as failure:
+        raise InputError(f"Checkpoint {str(path)!r} cannot be read: {failure}.") from failure
+    if _digest(tensors, facts) != expected:
+        raise InputError(f"Checkpoint {str(path)!r} is damaged: its content does not have the hash it was saved with.")
+    totals = tensors.pop("totals")
+    return Checkpoint(round, seconds, {name.removeprefix("state."): t for name, t in tensors.items()}, totals)
+
+
+def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
+    sha = hashlib.sha256()
+    for name, value in sorted(facts.items()):
+        sha.update(f"{name}={value};".encode())
+    for name, t in sorted(tensors.items()):
+        sha.update(f"{name}:{t.dtype}:{tuple(t.shape)};".encode())
+        sha.update(t.contiguous().view(torch.uint8).numpy())
+    return sha.hexdigest()

@@ -1,0 +1,116 @@
+"""What is run: one frozen description, the same in Python, in a TOML file, on the command line and in a run folder."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from dpdl.errors import InputError, unknown
+from dpdl.run import names
+from dpdl.run.options import (
+    ABOVE_ZERO,
+    AT_LEAST_ONE,
+    AT_LEAST_ZERO,
+    DECAY,
+    MOMENTUM,
+    PROBABILITY,
+    SEED,
+    checked,
+    option,
+)
+from dpdl.run.presets import PRESETS, defaults_for
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All choices of one training run. `None` means: the usual value for this data set and graph (see `resolved`)."""
+
+    dataset: str = option("mnist", "data set", names=names.datasets, also="PATH.npz or module:function")
+    model: str | None = option(None, "model", names=names.models, also="or module:Class")
+    graph: str = option("ring", "graph", names=names.graphs, also="or a file with edges or an adjacency matrix")
+    agents: int = option(10, "number of agents N", check=AT_LEAST_ONE)
+    weights: str = option("metropolis", "mixing weights W", names=names.weights)
+    partition: str = option("dirichlet-class", "how the records are given to agents", names=names.partitions)
+    alpha_d: float = option(0.25, "Dirichlet concentration; smaller is less alike", check=ABOVE_ZERO)
+    classes_per_agent: int = option(2, "classes per agent for the partition 'shards'", check=AT_LEAST_ONE)
+    algorithm: str = option("dpdl", "algorithm", names=names.algorithms)
+    rounds: int = option(200, "rounds T", check=AT_LEAST_ONE)
+    batch: int | None = option(None, "expected batch size B of every agent", check=AT_LEAST_ONE)
+    sampling: str = option("poisson", "how batches are drawn", names=lambda: ["fixed", "poisson"])
+    lr: float | None = option(None, "step size eta", check=ABOVE_ZERO)
+    lr_decay: float = option(1.0, "factor on the step size", check=DECAY)
+    lr_decay_every: int = option(30, "rounds between two such factors", check=AT_LEAST_ONE)
+    momentum: float = option(0.7, "momentum beta", check=MOMENTUM)
+    alpha: float | None = option(None, "calibration weight alpha", check=AT_LEAST_ZERO)
+    cosine: str = option("vector", "cosine over the whole vector or per tensor", names=lambda: ["tensor", "vector"])
+    weight_decay: float = option(0.0, "weight decay", check=AT_LEAST_ZERO)
+    clip: float | None = option(None, "clipping norm C", check=ABOVE_ZERO)
+    clip_unit: str = option(
+        "sample", "what is clipped to C", names=lambda: ["batch", "chunks", "none", "sample"]
+    )
+    chunks: int = option(4, "number of chunks for the clip unit 'chunks'", check=AT_LEAST_ONE)
+    noise: str = option("theorem1", "rule that sets the noise multiplier sigma", names=names.noises)
+    sigma: float | None = option(None, "fixed noise multiplier, instead of a rule", check=ABOVE_ZERO)
+    epsilon: float | None = option(None, "privacy budget epsilon that the rule aims at", check=ABOVE_ZERO)
+    delta: float = option(1e-5, "delta", check=PROBABILITY)
+    c2: float = option(1.0, "constant c_2 of Theorem 1", check=ABOVE_ZERO)
+    h: float = option(1.0, "constant h of Theorem 1", check=ABOVE_ZERO)
+    randomness: str = option(
+        "reproducible",
+        "'secure' keys batches and noise by the operating system",
+        names=lambda: ["reproducible", "secure"],
+    )
+    dtype: str = option("float32", "number type of models", names=lambda: ["float32", "float64"])
+    seed: int = option(0, "seed", check=SEED)
+    eval_every: int = option(20, "rounds between two evaluations", check=AT_LEAST_ONE)
+    checkpoint_every: int = option(20, "rounds between two checkpoints", check=AT_LEAST_ONE)
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, checked(f, getattr(self, f.name)))
+        if self.noise == "accountant":
+            raise InputError("noise 'accountant' is not available in this version; use theorem1, none, or a fixed sigma.")
+        if self.noise == "none" and self.sigma is not None:
+            raise InputError("noise 'none' and a fixed sigma exclude each other; give one of them.")
+
+    def resolved(self) -> Experiment:
+        """The same experiment with every `None` replaced by the usual value."""
+        usual = defaults_for(self.dataset, self.graph)
+        return replace(self, **{name: value for name, value in usual.items() if getattr(self, name) is None})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def from_mapping(values: Mapping[str, Any]) -> Experiment:
+    """An experiment from plain values; an unknown name is refused with the nearest ones."""
+    known = {f.name for f in fields(Experiment)}
+    for name in values:
+        if name not in known:
+            raise unknown("option", name, known)
+    return Experiment(**values)
+
+
+def load(file: Path | None, preset: str | None, overrides: Mapping[str, Any]) -> Experiment:
+    """Defaults, then the preset, then the TOML file, then the command line: the later one wins."""
+    written = read_toml(file) if file else {}
+    preset = preset or written.pop("preset", None)
+    written.pop("preset", None)
+    if preset is not None and preset not in PRESETS:
+        raise unknown("preset", str(preset), PRESETS)
+    return from_mapping({**(PRESETS[preset] if preset else {}), **written, **overrides})
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The options written in a TOML file."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else "not a text file"
+        raise InputError(f"Experiment file {str(file)!r} cannot be read: {reason}.") from failure
+    except tomllib.TOMLDecodeError as failure:
+        raise InputError(f"Experiment file {str(file)!r} is not valid TOML: {failure}.") from failure

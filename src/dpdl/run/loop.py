@@ -1,0 +1,107 @@
+"""The training loop of one process, the same on every placement."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dpdl.algorithms import Info, State
+from dpdl.errors import RunFailed
+from dpdl.net import Net
+from dpdl.run.checkpoint import Checkpoint
+from dpdl.run.interrupt import Interrupted
+from dpdl.run.observe import Examiner, Meter, measure
+from dpdl.run.plan import Plan
+from dpdl.run.store import RunFolder
+from dpdl.transport import Transport
+
+Watch = Callable[[int, dict[str, Any] | None], None]
+"""Called by process 0 after every round with its number and, when it was evaluated, its metrics."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all processes of a run are given."""
+
+    plan: Plan
+    start: Checkpoint | None  # None: from the beginning
+    watch: Watch
+    stop: threading.Event
+
+
+class Loop:
+    """One process of a run: the agents it hosts, and where they stand."""
+
+    def __init__(self, job: Job, transport: Transport, folder: RunFolder | None) -> None:
+        """`folder` is given to process 0 only."""
+        p, start = job.plan, job.start
+        self.job = job
+        self.folder = folder
+        self._meter = Meter(len(p.graph))
+        self._net = Net(p.graph, transport, [self._meter])
+        self._examiner = Examiner(p.task, p.data)
+        agents = self._net.agents
+        self._done = start.round if start else 0
+        self._began = time.perf_counter() - (start.seconds if start else 0.0)
+        self._broken = start.totals[agents, 1] if start else torch.zeros(len(agents), dtype=torch.int64)
+        if start:
+            self._meter.bytes[agents] = start.totals[agents, 0]
+            self._state: State = {name: rows[agents].clone() for name, rows in start.state.items()}
+        else:
+            self._state = p.algorithm.init(p.task.initial.repeat(len(agents), 1))
+
+    def run(self) -> Tensor | None:
+        """All rounds that are left; the models of all agents on process 0 (None elsewhere)."""
+        p, e = self.job.plan, self.job.plan.experiment
+        for t in range(self._done + 1, e.rounds + 1):
+            batches = p.batches(self._net.agents, t)
+            self._state, info = p.algorithm.round(self._state, batches, self._net, p.grad, t)
+            self._broken += info.values["broken_gradients"].long()
+            due = t == 1 or t % e.eval_every == 0 or t == e.rounds
+            found = self._measure(info, t) if due else None
+            stopping = self._net.agree(self.job.stop.is_set())
+            if t % e.checkpoint_every == 0 or t == e.rounds or stopping:
+                self._save(t)
+            if self._net.transport.rank == 0:
+                self.job.watch(t, found)
+            if stopping and t < e.rounds:
+                raise Interrupted(f"Interrupted after round {t} of {e.rounds}{self._advice()}")
+        return self._collect_finite(self._state["x"], e.rounds)
+
+    def _measure(self, info: Info, t: int) -> dict[str, Any] | None:
+        models = self._collect_finite(self._state["x"], t)
+        totals = self._net.collect(self._totals())
+        found = measure(self._net, self._examiner, self._state["x"], models, info)
+        if found is None or totals is None:
+            return None
+        sent, broken = totals.sum(dim=0).tolist()
+        seconds = time.perf_counter() - self._began
+        found = {"round": t, **found, "bytes_sent": sent, "broken_gradients": broken, "seconds": round(seconds, 3)}
+        if self.folder:
+            self.folder.append(found)
+        return found
+
+    def _save(self, t: int) -> None:
+        state = {name: self._collect_finite(rows, t) for name, rows in self._state.items()}
+        totals = self._net.collect(self._totals())
+        if self.folder and totals is not None:
+            whole = {name: rows for name, rows in state.items() if rows is not None}
+            self.folder.save(Checkpoint(t, time.perf_counter() - self._began, whole, totals))
+
+    def _totals(self) -> Tensor:
+        return torch.stack([self._meter.bytes[self._net.agents], self._broken], dim=1)
+
+    def _collect_finite(self, rows: Tensor, t: int) -> Tensor | None:
+        whole = self._net.collect(rows)
+        if whole is not None and not whole.isfinite().all():
+            raise RunFailed(f"Training diverged: the models are no longer finite in round {t}; choose a smaller lr.")
+        return whole
+
+    def _advice(self) -> str:
+        return f"; its state is saved, continue with: dpdl resume {self.folder.path}" if self.folder else ""

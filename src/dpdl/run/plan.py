@@ -1,0 +1,146 @@
+"""From the words of an experiment to the objects that run it. Everything that can be wrong is found here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dpdl import algorithms
+from dpdl import graph as graphs
+from dpdl.algorithms import Algorithm
+from dpdl.graph import Graph
+from dpdl.keys import digest
+from dpdl.privacy import (
+    Clip,
+    FixedSize,
+    PerChunk,
+    PerSample,
+    Poisson,
+    PrivateGradient,
+    Reproducible,
+    Sampling,
+    Secure,
+    Unclipped,
+)
+from dpdl.privacy.theorem1 import Theorem1, public_code_sigma
+from dpdl.run.experiment import Experiment
+from dpdl.tasks import data as datasets
+from dpdl.tasks import models
+from dpdl.tasks.data import Dataset
+from dpdl.tasks.partition import partition
+from dpdl.tasks.task import Task
+from dpdl.types import Batch
+
+FEWEST_RECORDS = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One experiment, ready to run on any placement."""
+
+    experiment: Experiment
+    graph: Graph
+    data: Dataset
+    parts: Sequence[np.ndarray]  # record numbers of every agent
+    task: Task
+    algorithm: Algorithm
+    grad: PrivateGradient
+    sampling: Sampling
+    theorem1: Theorem1
+
+    def batches(self, agents: Tensor, t: int) -> list[Batch]:
+        """The minibatches of some agents in round t."""
+        return [self._batch(int(j), t) for j in agents]
+
+    def _batch(self, j: int, t: int) -> Batch:
+        part = self.parts[j]
+        records = torch.from_numpy(part[self.sampling(len(part), self.grad.randomness, t, j)])
+        key = digest(self.experiment.seed, "dropout", t, j) % 2**62 + records
+        x = self.data.inputs(self.data.x[records], self.task.initial.dtype)
+        return Batch(x, self.data.y[records], key)
+
+
+def plan(
+    experiment: Experiment,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    progress: bool = False,
+) -> Plan:
+    """The plan of an experiment; objects given here stand in for the names in it."""
+    e = experiment.resolved()
+    assert e.batch and e.model and e.clip
+    graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
+    data = data or datasets.load(e.dataset, progress)
+    parts = partition(
+        e.partition,
+        data.y,
+        len(graph),
+        alpha=e.alpha_d,
+        least=max(FEWEST_RECORDS, e.batch),
+        seed=e.seed,
+        classes_per_agent=e.classes_per_agent,
+    )
+    dtype = {"float32": torch.float32, "float64": torch.float64}[e.dtype]
+    task = Task(model or models.build(e.model, data.shape, data.classes, e.seed), dtype=dtype)
+    task.check(data.inputs(data.x_test[:2], dtype), data.y_test[:2], data.classes)
+    theorem1 = _theorem1(e, graph, min(map(len, parts)))
+    randomness = Secure() if e.randomness == "secure" else Reproducible(e.seed)
+    grad = PrivateGradient(task, _clip(e), _sigma(e, graph, theorem1), e.batch, randomness)
+    sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
+    return Plan(e, graph, data, parts, task, _algorithm(e), grad, sampling, theorem1)
+
+
+def _algorithm(e: Experiment) -> Algorithm:
+    """The algorithm with those of its fields that an experiment names."""
+    kind = algorithms.NAMES[e.algorithm].kind
+    known = {f.name for f in fields(e)}
+    return kind(**{f.name: getattr(e, f.name) for f in fields(kind) if f.name in known})  # type: ignore[arg-type]
+
+
+def _clip(e: Experiment) -> Clip:
+    assert e.clip and e.batch
+    match e.clip_unit:
+        case "sample":
+            return PerSample(e.clip, e.batch)
+        case "chunks":
+            return PerChunk(e.clip, e.chunks)
+        case "batch":
+            return PerChunk(e.clip, 1)
+        case _:
+            return Unclipped(e.batch, e.clip)
+
+
+def _theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1:
+    assert e.batch and e.alpha is not None
+    return Theorem1(
+        agents=len(graph),
+        fewest_neighbours=int(graph.sizes.min()),
+        w_min=graph.w_min,
+        w_max=graph.w_max,
+        fewest_records=fewest_records,
+        batch_size=e.batch,
+        rounds=e.rounds,
+        delta=e.delta,
+        alpha=e.alpha,
+        c2=e.c2,
+        h=e.h,
+    )
+
+
+def _sigma(e: Experiment, graph: Graph, theorem1: Theorem1) -> float:
+    assert e.epsilon and e.batch
+    if e.sigma is not None:
+        return e.sigma
+    match e.noise:
+        case "theorem1":
+            return theorem1.sigma(e.epsilon)
+        case "public-code":
+            return public_code_sigma(graph.W, e.batch, e.epsilon)
+        case _:
+            return 0.0

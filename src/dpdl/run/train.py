@@ -1,0 +1,142 @@
+"""The two functions people call: `train` and `resume`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from dpdl.errors import InputError
+from dpdl.graph import Graph
+from dpdl.parallel import one_thread_per_operation
+from dpdl.run.checkpoint import Checkpoint
+from dpdl.run.experiment import Experiment
+from dpdl.run.interrupt import interruptible
+from dpdl.run.loop import Job, Loop, Watch
+from dpdl.run.placement import place
+from dpdl.run.plan import Plan, plan
+from dpdl.run.store import RunFolder
+from dpdl.run.summary import summarise
+from dpdl.tasks.data import Dataset
+from dpdl.transport import Transport
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished run gives back."""
+
+    summary: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    models: Tensor  # (N, D), one row per agent
+    plan: Plan
+
+    def module(self, agent: int | None = None) -> nn.Module:
+        """The trained module of an agent, or the average of all."""
+        row = self.models.mean(dim=0) if agent is None else self.models[agent]
+        return self.plan.task.module(row)
+
+
+def train(
+    experiment: Experiment,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    out: Path | str | None = None,
+    placement: str = "alone",
+    watch: Watch | None = None,
+) -> Result:
+    """Train, with the experiment's names or with your own data, module and graph in their place.
+
+    With `out`, a run folder is written there. `placement` is `alone` or `threads:K`; several processes are started
+    by `torchrun -m dpdl run ... --placement gloo`.
+    """
+    p = plan(experiment, data=data, model=model, graph=graph)
+    return _here(launch(p, out=Path(out) if out else None, placement=placement, watch=watch))
+
+
+def resume(
+    run_dir: Path | str,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    placement: str = "alone",
+    watch: Watch | None = None,
+) -> Result:
+    """Continue an interrupted run from its last checkpoint, as if it had never stopped.
+
+    Give the same data, module and graph objects that were given to `train`, if any.
+    """
+    p = replan(Path(run_dir), data=data, model=model, graph=graph)
+    return _here(launch(p, out=Path(run_dir), again=True, placement=placement, watch=watch))
+
+
+def replan(
+    run_dir: Path,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    progress: bool = False,
+) -> Plan:
+    """The plan of an existing run; other data than it was started with are refused."""
+    experiment, facts = RunFolder(run_dir).read()
+    p = plan(experiment, data=data, model=model, graph=graph, progress=progress)
+    for name, value in _facts(p).items():
+        if facts.get(name) != value:
+            raise InputError(f"Run {str(run_dir)!r} was started with another {name}: {facts.get(name)}, now {value}.")
+    return p
+
+
+def launch(
+    p: Plan, *, out: Path | None, placement: str, watch: Watch | None, again: bool = False
+) -> Result | None:
+    """Run a plan on a placement; the result on process 0, None elsewhere. `again` continues what is in `out`."""
+    start = RunFolder(out).last() if out and again else None
+    results: list[Result] = []
+
+    def work(transport: Transport) -> None:
+        job = Job(p, start, watch or (lambda t, metrics: None), stop)
+        if transport.rank or out is None:
+            result = _run(job, transport, None)
+        else:
+            folder = RunFolder(out) if again else RunFolder.create(out, _facts(p), p.experiment)
+            with folder.writing():
+                folder.forget_after(start.round if start else 0)
+                result = _run(job, transport, folder)
+        if result:
+            results.append(result)
+
+    with one_thread_per_operation(), interruptible() as stop:
+        place(placement, work)
+    return results[0] if results else None
+
+
+def _run(job: Job, transport: Transport, folder: RunFolder | None) -> Result | None:
+    metrics = folder.metrics() if folder else []
+
+    def watch(t: int, found: dict[str, Any] | None) -> None:
+        if found:
+            metrics.append(found)
+        job.watch(t, found)
+
+    models = Loop(Job(job.plan, job.start, watch, job.stop), transport, folder).run()
+    if models is None:
+        return None
+    summary = summarise(job.plan, metrics[-1], str(folder.path) if folder else None)
+    if folder:
+        folder.finish(summary)
+    return Result(summary, metrics, models, job.plan)
+
+
+def _facts(p: Plan) -> dict[str, Any]:
+    return {"data_sha256": p.data.fingerprint(), "parameters": p.task.size}
+
+
+def _here(result: Result | None) -> Result:
+    if result is None:
+        raise InputError("Placement 'gloo' is for the command line: torchrun -m dpdl run ... --placement gloo.")
+    return result
