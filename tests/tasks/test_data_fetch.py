@@ -23,7 +23,7 @@ from dpdl.tasks import data
 from dpdl.tasks.data import cache, catalogue
 from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, IDX_FILES, Entry
 from dpdl.tasks.data.progress import Progress
-from dpdl.tasks.data.sources import DebianPackage, Mirror, NpmPackage, SourceError, gunzip
+from dpdl.tasks.data.sources import DebianPackage, Mirror, NpmPackage, gunzip
 
 DRAW = np.random.default_rng(3)
 RAW = {
@@ -379,7 +379,3 @@ def test_cifar_pictures_and_official_archive_give_the_same_files(
         x, y, x_test, y_test = catalogue.decode_cifar(content)
         np.testing.assert_array_equal(np.concatenate([x, x_test]), images)
         assert [*y, *y_test] == labels
-
-
-def test_source_errors_carry_no_source_name() -> None:
-    assert str(SourceError("no connection")) == "no connection"

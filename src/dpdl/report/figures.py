@@ -151,6 +151,7 @@ def partition_figure(counts: npt.ArrayLike, title: str) -> Figure:
     `counts[i, c]` is the number of records of class c that agent i holds: one row per agent.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     table = _counts(counts).T
     classes, agents = table.shape
@@ -162,7 +163,7 @@ def partition_figure(counts: npt.ArrayLike, title: str) -> Figure:
     heat.set(xlabel="agent", ylabel="class")
     _style(heat, grid=False)
     _whole_ticks(heat, agents, classes)
-    bar = figure.colorbar(image, cax=figure.add_subplot(grid[1, 1]))
+    bar = figure.colorbar(image, cax=figure.add_subplot(grid[1, 1]), ticks=MaxNLocator(6, integer=True))
     bar.set_label("records of a class")
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=9, length=3)
@@ -262,8 +263,10 @@ def _band(
     rounds, pairs = _series(metrics, group, *ends)
     if rounds:
         low, high = np.array(pairs, dtype=np.float64).T
-        # A band over a single round has no width; its outline is then all there is to see.
-        axes.fill_between(rounds, low, high, color=BLUE, alpha=0.18, lw=8 * (len(rounds) == 1), label=label)
+        if len(rounds) == 1:  # a band over a single round would have no width
+            axes.vlines(rounds, low, high, color=BLUE, alpha=0.18, lw=8, label=label)
+        else:
+            axes.fill_between(rounds, low, high, color=BLUE, alpha=0.18, lw=0, label=label)
     _line(axes, _series(metrics, group, "mean"), "-", BLUE, "mean of agents")
 
 

@@ -77,15 +77,7 @@ def plan(
     assert e.batch and e.model and e.clip
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
     data = data or datasets.load(e.dataset, progress)
-    parts = partition(
-        e.partition,
-        data.y,
-        len(graph),
-        alpha=e.alpha_d,
-        least=max(FEWEST_RECORDS, e.batch),
-        seed=e.seed,
-        classes_per_agent=e.classes_per_agent,
-    )
+    parts = split(e, data, len(graph))
     dtype = {"float32": torch.float32, "float64": torch.float64}[e.dtype]
     task = Task(model or models.build(e.model, data.shape, data.classes, e.seed), dtype=dtype)
     task.check(data.inputs(data.x_test[:2], dtype), data.y_test[:2], data.classes)
@@ -94,6 +86,20 @@ def plan(
     grad = PrivateGradient(task, _clip(e), _sigma(e, graph, theorem1), e.batch, randomness)
     sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
     return Plan(e, graph, data, parts, task, _algorithm(e), grad, sampling, theorem1)
+
+
+def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
+    """The record numbers of every agent; each gets at least a batch, and at least ten."""
+    assert e.batch
+    return partition(
+        e.partition,
+        data.y,
+        agents,
+        alpha=e.alpha_d,
+        least=max(FEWEST_RECORDS, e.batch),
+        seed=e.seed,
+        classes_per_agent=e.classes_per_agent,
+    )
 
 
 def _algorithm(e: Experiment) -> Algorithm:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import torch
+
 from dpdl.errors import InputError, unknown
 from dpdl.tasks.data.cache import cache_dir, fetch_entry, read
 from dpdl.tasks.data.catalogue import CATALOGUE, Entry
@@ -48,8 +51,6 @@ def fetch(name: str, progress: bool = False) -> Path:
 
 
 def _load_entry(entry: Entry, progress: bool) -> Dataset:
-    import torch
-
     content = read(entry)
     if content is None:
         fetch_entry(entry, progress)
@@ -59,7 +60,9 @@ def _load_entry(entry: Entry, progress: bool) -> Dataset:
             f"Data set {entry.name} vanished from {cache_dir()} while it was read: "
             f"run `dpdl data fetch {entry.name}` again."
         )
-    x, y, x_test, y_test = (torch.from_numpy(array.copy()) for array in entry.decode(content))
+    # torch shares memory with numpy, so it needs arrays that may be written; bytes may not.
+    arrays = (np.require(array, requirements=["C", "W"]) for array in entry.decode(content))
+    x, y, x_test, y_test = map(torch.from_numpy, arrays)
     return Dataset(
         entry.name, x, y.long(), x_test, y_test.long(), entry.classes, mean=entry.mean, std=entry.std
     )

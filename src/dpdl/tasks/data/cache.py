@@ -119,7 +119,7 @@ def _try(source: Source, entry: Entry, arrived: Path, progress: Progress) -> Non
 def _content(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise InputError(f"The cached file {path} cannot be read: {error.strerror or error}.") from error

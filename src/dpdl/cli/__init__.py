@@ -1,0 +1,83 @@
+"""The command line: parses arguments, nothing else.
+
+Commands are imported when they are used, so that `dpdl --help` answers at once. Every error a person can cause ends as
+one sentence on standard error with its exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from dpdl import __version__
+from dpdl.errors import DpdlError
+
+COMMANDS = {
+    "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
+    "resume": ("dpdl.cli.run:resume", "Continue an interrupted run."),
+    "graph": ("dpdl.cli.graph:graph", "Show a graph, its weights and its spectral gap."),
+    "data": ("dpdl.cli.data:data", "List, fetch and describe data sets and partitions."),
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the module of a command."""
+        if name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Help texts come from the table: no import is needed."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """An unknown command is answered with the nearest ones."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            from dpdl.errors import unknown
+
+            raise unknown("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="dpdl")
+def cli() -> None:
+    """Differentially private, decentralized learning: agents on a graph train one model without a server."""
+
+
+def main() -> None:
+    """Run a command and leave with its exit code."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as failure:
+        code = _say(failure.format_message(), 2)
+    except DpdlError as failure:
+        code = _say(str(failure), failure.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        code = _say("Interrupted; what was saved before is intact.", 130)
+    except BrokenPipeError:  # the reader of our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: str, code: int) -> int:
+    """One sentence, and under torchrun only once."""
+    if os.environ.get("RANK", "0") == "0":
+        click.echo(f"error: {' '.join(message.split())}", err=True)
+    return code

@@ -1,0 +1,66 @@
+"""`dpdl run` and `dpdl resume`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpdl.cli.options import experiment_options, given, preset_option
+
+if TYPE_CHECKING:
+    from dpdl.run.plan import Plan
+
+PLACEMENT = "alone, threads:K, or gloo (under torchrun)"
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False, metavar="[FILE.toml]")
+@preset_option
+@experiment_options()
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="run folder [runs/NAME]")
+@click.option("--placement", default="alone", show_default=True, help=PLACEMENT)
+@click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
+@click.option("--quiet", is_flag=True, help="no progress")
+def run(
+    file: Path | None, preset: str | None, out: Path | None, placement: str, as_json: bool, quiet: bool, **options: Any
+) -> None:
+    """Train. Options on the command line win over FILE.toml, which wins over the preset."""
+    from dpdl.run.experiment import load
+    from dpdl.run.plan import plan
+    from dpdl.run.store import new_folder
+
+    experiment = load(file, preset, given(options))
+    p = plan(experiment, progress=not quiet)
+    _go(p, out or new_folder(p.experiment), placement, as_json, quiet)
+
+
+@click.command()
+@click.argument("run_dir", type=click.Path(path_type=Path), metavar="RUN")
+@click.option("--placement", default="alone", show_default=True, help=PLACEMENT)
+@click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
+@click.option("--quiet", is_flag=True, help="no progress")
+def resume(run_dir: Path, placement: str, as_json: bool, quiet: bool) -> None:
+    """Continue an interrupted run from its last checkpoint, bit-identical to an uninterrupted one."""
+    from dpdl.run.train import replan
+
+    _go(replan(run_dir, progress=not quiet), run_dir, placement, as_json, quiet, again=True)
+
+
+def _go(p: Plan, out: Path, placement: str, as_json: bool, quiet: bool, again: bool = False) -> None:
+    from dpdl.cli.show import Progress, show_result
+    from dpdl.report.figures import draw_training
+    from dpdl.run.train import launch
+
+    with Progress(p, hidden=quiet) as progress:
+        result = launch(p, out=out, placement=placement, watch=progress, again=again)
+    if result is None:  # another process speaks
+        return
+    picture = out / "training.png"
+    draw_training(result.metrics, picture, f"{p.experiment.algorithm}, {p.experiment.dataset}, {p.graph.name}")
+    if as_json:
+        click.echo(json.dumps(result.summary, allow_nan=False))
+    else:
+        show_result(result, picture)

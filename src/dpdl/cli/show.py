@@ -1,0 +1,104 @@
+"""What a person sees while a run goes on and when it has ended."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich import progress
+from rich.console import Console
+from rich.table import Table
+
+from dpdl.run.plan import Plan
+from dpdl.run.train import Result
+
+
+class Progress:
+    """A bar with loss, accuracy, rounds per second and time left; plain lines when nobody watches a terminal."""
+
+    def __init__(self, plan: Plan, hidden: bool) -> None:
+        self._console = Console(stderr=True)
+        self._hidden = hidden or os.environ.get("RANK", "0") != "0"
+        self._rounds = plan.experiment.rounds
+        self._bar = progress.Progress(
+            progress.TextColumn("round {task.completed}/{task.total}"),
+            progress.BarColumn(),
+            progress.TextColumn("{task.fields[loss]}  {task.fields[accuracy]}  {task.fields[rate]}"),
+            progress.TimeRemainingColumn(compact=True),
+            progress.TextColumn("left"),
+            console=self._console,
+            disable=self._hidden or not self._console.is_terminal,
+            speed_estimate_period=60,
+        )
+        self._task = self._bar.add_task("", total=self._rounds, loss="", accuracy="", rate="")
+        if not self._hidden:
+            self._console.print(headline(plan), highlight=False)
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, t: int, metrics: dict[str, Any] | None) -> None:
+        """One round is done."""
+        speed = self._bar.tasks[0].speed
+        self._bar.update(self._task, completed=t, rate=f"{speed:.2f} rounds/s" if speed else "")
+        if metrics is None:
+            return
+        loss, accuracy = metrics["train_loss"]["mean"], metrics["accuracy"]["mean"]
+        words = {"loss": f"loss {_number(loss)}", "accuracy": f"accuracy {accuracy:.1%}"}
+        self._bar.update(self._task, **words)
+        if not self._hidden and not self._console.is_terminal:
+            line = f"round {t}/{self._rounds}  {words['loss']}  {words['accuracy']}  {metrics['seconds']:.1f} s"
+            self._console.print(line, highlight=False)
+
+
+def headline(plan: Plan) -> str:
+    """One line on what is about to run."""
+    e, sizes = plan.experiment, [len(part) for part in plan.parts]
+    return (
+        f"{e.algorithm} on {plan.data.name} ({min(sizes)} to {max(sizes)} records per agent), {e.model} with "
+        f"{plan.task.size:,} parameters, {plan.graph.name} of {len(plan.graph)} agents, "
+        f"sigma = {plan.grad.noise_multiplier:.3g}"
+    )
+
+
+def show_result(result: Result, picture: Path) -> None:
+    """The result table and the privacy statement."""
+    s, first, last = result.summary, result.metrics[0], result.metrics[-1]
+    console = Console()
+    table = Table(title=f"{s['algorithm']} on {s['dataset']}, {s['graph']} of {s['agents']} agents", min_width=70)
+    table.add_column("what")
+    table.add_column("value", justify="right")
+    a = s["accuracy"]
+    table.add_row("test accuracy, mean over agents", f"{a['mean']:.2%}")
+    table.add_row("worst / best agent", f"{a['worst']:.2%} / {a['best']:.2%}")
+    table.add_row("average of all models", f"{a['average_model']:.2%}")
+    table.add_row(
+        f"training loss, round {first['round']} / {last['round']}",
+        f"{_number(first['train_loss']['mean'])} / {_number(last['train_loss']['mean'])}",
+    )
+    table.add_row("distance of the agents' models (RMS)", f"{s['consensus_distance']:.4g}")
+    table.add_row("clipped gradients, last round", _share(last.get("clip_fraction")))
+    table.add_row("sent by all agents", f"{s['bytes_sent'] / 1e6:,.1f} MB")
+    table.add_row("noise multiplier sigma", f"{s['sigma']:.4g}")
+    table.add_row("epsilon claimed by Theorem 1", _number(s["epsilon"]["claimed_theorem1"]))
+    table.add_row("epsilon proven against an eavesdropper", _number(s["epsilon"]["eavesdropper"], "not computed"))
+    table.add_row("time", f"{s['seconds']:.1f} s")
+    console.print(table)
+    console.print(f"Privacy: {s['privacy_statement']}", highlight=False)
+    console.print(f"Run folder: {s['run_dir']}   Curves: {picture}", highlight=False, soft_wrap=True)
+
+
+def _number(value: float | str | None, missing: str = "-") -> str:
+    return missing if value is None else value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
