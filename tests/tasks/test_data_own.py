@@ -160,7 +160,8 @@ def test_own_function_may_return_a_data_set(own_code: str) -> None:
         ("lists", "tensors or numpy arrays, not list"),
         ("needs", "TypeError: .*argument"),
         ("number", "must be a function or a class, not a int"),
-        ("absent", "has no absent, only .*tensors"),
+        ("zzz", "has no zzz, but for instance .*tensors"),
+        ("tensor", "has no tensor, but for instance tensors"),
         ("", "not of the form module:name"),
     ],
 )

@@ -48,11 +48,12 @@ def from_file(
 
 
 def _read(path: Path, weighted: bool) -> Matrix:
-    if path.suffix == ".npy":
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
         A = _load(path)
         return _checked(A, [f"Row {i}" for i in range(len(A))])
     lines = _lines(path)
-    if _is_edge_list(path.suffix, lines):
+    if _is_edge_list(suffix, lines):
         return _edge_list(lines, weighted)
     return _checked(_matrix(lines), [f"Line {line.number}" for line in lines])
 

@@ -122,7 +122,9 @@ def build(spec: str, agents: int | None = None, weights: str = "metropolis", see
 
 def _looks_like_file(spec: str) -> bool:
     try:
-        return bool(Path(spec).suffix) or "/" in spec or "\\" in spec or Path(spec).is_file()
+        # A misspelt "erdos-reny:0.3" ends like a file with an extension, but it is none.
+        ending = Path(spec).suffix if ":" not in spec else ""
+        return bool(ending) or "/" in spec or "\\" in spec or Path(spec).is_file()
     except OSError:
         return False
 

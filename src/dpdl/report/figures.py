@@ -139,7 +139,6 @@ def _draw_edges(axes: Axes, graph: Graph, points: Points) -> int:
         inset = axes.inset_axes((0.7, -0.01, 0.3, 0.013))
         bar = axes.figure.colorbar(lines, cax=inset, orientation="horizontal")
         bar.set_label("weight", size=9, color=SOFT)
-        bar.set_alpha(1)
         bar.outline.set_visible(False)
         inset.tick_params(labelsize=8, colors=SOFT, length=2)
     return len(pairs)

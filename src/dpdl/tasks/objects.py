@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from functools import reduce
@@ -31,9 +32,11 @@ def load_object(spec: str, kind: str) -> Any:
     try:
         found = reduce(getattr, attribute.split("."), module)
     except AttributeError as error:
-        public = ", ".join(name for name in vars(module) if not name.startswith("_")) or "none"
+        public = [name for name in vars(module) if not name.startswith("_")]
+        near = difflib.get_close_matches(attribute, public, n=3) or public[:8]
         raise InputError(
-            f"The {kind} {spec!r} does not exist: {module_name} has no {attribute}, only {public}."
+            f"The {kind} {spec!r} does not exist: {module_name} has no {attribute}, "
+            f"but for instance {', '.join(near) or 'no names at all'}."
         ) from error
     if not callable(found):
         raise InputError(f"The {kind} {spec!r} must be a function or a class, not a {type(found).__name__}.")

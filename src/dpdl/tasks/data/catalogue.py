@@ -16,14 +16,9 @@ from dpdl.tasks.data.layouts import (
     read_idx,
     read_labels,
 )
-from dpdl.tasks.data.sources import (
-    LARGEST_FILE,
-    DebianPackage,
-    Mirror,
-    NpmPackage,
-    Source,
-    gunzip,
-)
+from dpdl.tasks.data.mirrors import Mirror, gunzip
+from dpdl.tasks.data.registries import DebianPackage, NpmPackage
+from dpdl.tasks.data.sources import LARGEST_FILE, Source
 
 Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
 

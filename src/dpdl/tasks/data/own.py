@@ -79,10 +79,11 @@ def _assemble(name: str, x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor) -
 
 
 def _read(path: str) -> Mapping[str, Array]:
-    if not Path(path).is_file():
+    file = Path(path).expanduser()
+    if not file.is_file():
         raise InputError(f"The data file {path} does not exist.")
     try:
-        loaded = np.load(path, allow_pickle=False)
+        loaded = np.load(file, allow_pickle=False)
         if not isinstance(loaded, np.lib.npyio.NpzFile):
             raise ValueError("it is not an .npz archive")
         with loaded:

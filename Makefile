@@ -1,0 +1,63 @@
+# On a machine with Python 3.11 or newer and git: `make run` trains, `make test` tests. Nothing else is needed.
+# Another Python: make run PYTHON=python3.12
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable
+
+.DEFAULT_GOAL := help
+.PHONY: run test test-all lint format docs clean help
+
+run: .venv/.installed-run  ## train DPDL on MNIST (or on bundled digits without a network) and show the result
+	@if $(BIN)/dpdl data fetch mnist; then \
+	    $(BIN)/dpdl run experiments/quickstart.toml; \
+	else \
+	    echo "No source of MNIST answered. Training on the bundled 8x8 digits instead: smaller images, another result."; \
+	    $(BIN)/dpdl run experiments/quickstart-digits.toml; \
+	fi
+
+test: .venv/.installed-dev  ## run the tests
+	$(BIN)/python -m pytest
+
+test-all: .venv/.installed-dev  ## run all tests, also slow ones and those that download
+	$(BIN)/python -m pytest -m ""
+
+lint: .venv/.installed-dev  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.installed-dev  ## format the code and repair what can be repaired
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: .venv/.installed-dev  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "Documentation: site/index.html"
+
+clean:  ## remove the environment and everything built; runs/ stays
+	rm -rf .venv site build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-10s %s\n", $$1, $$2}'
+
+# A stamp says that an installation is complete; it is written last, so an interrupted one leaves none.
+.venv/.installed-run: pyproject.toml constraints.txt
+	$(call environment)
+	@echo "Installing dpdl into .venv (a few minutes the first time)"
+	@$(INSTALL) .
+	@touch $@
+
+.venv/.installed-dev: pyproject.toml constraints.txt
+	$(call environment)
+	@echo "Installing dpdl with its development tools into .venv (a few minutes the first time)"
+	@$(INSTALL) '.[dev]'
+	@touch .venv/.installed-run $@
+
+define environment
+@rm -f $@
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+    { echo "dpdl needs Python 3.11 or newer and $(PYTHON) is not: try make $(MAKECMDGOALS) PYTHON=python3.12."; exit 1; }
+@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+endef

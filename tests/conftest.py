@@ -1,0 +1,35 @@
+"""Small worlds that many tests live in."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from dpdl.tasks.data import Dataset
+from dpdl.types import Batch
+
+
+def small_module(seed: int = 0) -> nn.Module:
+    """A convolution, a ReLU, a linear layer: 1 x 5 x 5 inputs, 3 classes."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(18, 3)).double()
+
+
+def small_batch(size: int, seed: int) -> Batch:
+    """Random inputs for `small_module`."""
+    draw = torch.Generator().manual_seed(seed)
+    x = torch.randn(size, 1, 5, 5, generator=draw, dtype=torch.float64)
+    y = torch.randint(0, 3, (size,), generator=draw)
+    return Batch(x, y, torch.arange(size))
+
+
+@pytest.fixture(scope="session")
+def blobs() -> Dataset:
+    """Three classes of 1 x 5 x 5 inputs that a small model can learn: 600 records, 150 to test."""
+    draw = torch.Generator().manual_seed(5)
+    centres = torch.randn(3, 1, 5, 5, generator=draw)
+    y = torch.arange(750) % 3
+    x = centres[y] + 0.8 * torch.randn(750, 1, 5, 5, generator=draw)
+    return Dataset("blobs", x[:600], y[:600], x[600:], y[600:], 3, mean=(0.0,), std=(1.0,))
