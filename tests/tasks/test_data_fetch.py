@@ -211,7 +211,10 @@ def test_missing_cached_file_is_fetched_by_load(
     serve(site)
     monkeypatch.setitem(catalogue.CATALOGUE, "mnist", entry(f"{site.url}/mnist"))
     data.fetch("mnist")
+    assert data.is_here("mnist")
     (folder / IDX_FILES[1]).unlink()
+    assert not data.is_here("mnist")
+    assert data.is_here("digits")
     assert data.load("mnist").x.shape == (9, 1, 4, 4)
 
 

@@ -94,6 +94,14 @@ def test_dirichlet_class_shares_have_the_moments_of_the_dirichlet_law() -> None:
     assert shares.var() / 1000**2 == pytest.approx(0.2 * 0.8 / (5 * 0.5 + 1), rel=0.06)
 
 
+def test_dirichlet_agents_draw_mixes_of_their_own() -> None:
+    y = np.repeat(np.arange(10), 2000)
+    for seed in range(5):
+        counts = class_counts(split("dirichlet-agent", y, 10, alpha=1.0, seed=seed), y, 10)
+        distances = np.abs(counts[:, None] - counts[None]).sum(axis=2) / 4000
+        assert distances[np.triu_indices(10, 1)].min() > 0.12
+
+
 def test_dirichlet_agent_takes_the_rest_from_the_remaining_classes() -> None:
     draw = np.random.default_rng(0)
     left = np.array([3, 100, 300])

@@ -80,7 +80,8 @@ def measure(net: Net, examiner: Examiner, x: Tensor, models: Tensor | None, info
 
 def consensus_distance(models: Tensor) -> float:
     """Root mean square distance of the agents' models from their average."""
-    return math.sqrt(float((models - models.mean(dim=0)).double().square().sum(dim=1).mean()))
+    models = models.double()
+    return math.sqrt(float((models - models.mean(dim=0)).square().sum(dim=1).mean()))
 
 
 def _finite(values: Tensor, of: Callable[[Tensor], Tensor]) -> float | None:

@@ -21,7 +21,7 @@ class KeyedDropout(nn.Module):
     def __init__(self, p: float, number: int) -> None:
         super().__init__()
         self.p = p
-        self.number = number
+        self._layer = _hash(torch.tensor(number))  # a hash, so that no (layer, sample) stands for another
         self.register_buffer("key", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ class KeyedDropout(nn.Module):
         if not self.training or self.p == 0:
             return x
         unit = torch.arange(x.numel(), dtype=torch.int64).view(x.shape)
-        keep = _hash(unit + _hash(self.key + self.number)) >= int(self.p * 2**31)
+        keep = _hash(unit + _hash(self.key + self._layer)) >= int(self.p * 2**31)
         return x * keep / (1 - self.p)
 
 

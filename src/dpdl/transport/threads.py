@@ -45,17 +45,17 @@ class Threads:
 def run_threads(size: int, work: Callable[[Threads], None]) -> None:
     """Run `work` once per rank; rank 0 runs on the calling thread, so that signals reach it.
 
-    The error raised is that of the rank that failed first, not the `PeerLost` of those who waited for it.
+    The error raised is that of the lowest rank that failed by itself, not the `PeerLost` of those who waited for it.
     """
     boxes: dict[tuple[int, int], Box] = {(a, b): queue.SimpleQueue() for a in range(size) for b in range(size)}
-    failures: list[BaseException] = []
+    failures: dict[int, BaseException] = {}
 
     def one(rank: int) -> None:
         transport = Threads(rank, size, boxes)
         try:
             work(transport)
         except BaseException as failure:
-            failures.append(failure)
+            failures[rank] = failure
         finally:
             transport.leave()
 
@@ -65,6 +65,6 @@ def run_threads(size: int, work: Callable[[Threads], None]) -> None:
     one(0)
     for thread in others:
         thread.join()
-    causes = [f for f in failures if not isinstance(f, PeerLost)] or failures
+    causes = {rank: f for rank, f in failures.items() if not isinstance(f, PeerLost)} or failures
     if causes:
-        raise causes[0]
+        raise causes[min(causes)]

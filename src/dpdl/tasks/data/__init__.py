@@ -14,7 +14,7 @@ from dpdl.tasks.data.dataset import Dataset
 
 NAMES: tuple[str, ...] = ("digits", *CATALOGUE)
 
-__all__ = ["NAMES", "Dataset", "cache_dir", "fetch", "load"]
+__all__ = ["NAMES", "Dataset", "cache_dir", "fetch", "is_here", "load"]
 
 
 def load(name: str, progress: bool = False) -> Dataset:
@@ -48,6 +48,13 @@ def fetch(name: str, progress: bool = False) -> Path:
     if name not in CATALOGUE:
         raise unknown("dataset", name, NAMES)
     return fetch_entry(CATALOGUE[name], progress)
+
+
+def is_here(name: str) -> bool:
+    """Whether a named data set can be loaded without a network; its files are not read, so not checked."""
+    if name not in NAMES:
+        raise unknown("dataset", name, NAMES)
+    return name == "digits" or all((cache_dir() / name / file).is_file() for file in CATALOGUE[name].files)
 
 
 def _load_entry(entry: Entry, progress: bool) -> Dataset:
