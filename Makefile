@@ -32,7 +32,7 @@ format: .venv/.installed-dev  ## format the code and repair what can be repaired
 	$(BIN)/ruff check --fix .
 
 docs: .venv/.installed-dev  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Documentation: site/index.html"
 
 clean:  ## remove the environment and everything built; runs/ stays

@@ -28,6 +28,7 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 REDRAWS = 1000
+TURNS = 100
 
 
 @dataclass(frozen=True)
@@ -131,19 +132,23 @@ def dirichlet_class(request: Request) -> list[Indices]:
 def dirichlet_agent(request: Request) -> list[Indices]:
     """Equal sizes m = floor(n/N), each agent's records drawn from its own class mix `q_i ~ Dir(alpha)`.
 
-    Agents are served in a random order, without replacement. The one being served draws its class counts from
-    Multinomial(m, q_i). Where a class has too few records left, it takes all of them, and draws the missing
-    ones again from q_i restricted to the classes that still have records, renormalised; if q_i puts no weight
-    on those, in proportion to the records they have left. The remaining n mod N records are unused.
+    Agents are served in 100 turns, each time about m/100 records without replacement, in a random order. The one
+    being served draws its class counts from Multinomial(m/100, q_i). Where a class has too few records left, it
+    takes all of them, and draws the missing ones again from q_i restricted to the classes that still have records,
+    renormalised; if q_i puts no weight on those, in proportion to the records they have left. Turns make popular
+    classes run out for all agents at once, as in the public code of the DPDL paper; serving one agent after the
+    other would leave the agents less alike. The remaining n mod N records are unused.
     """
     classes, left = np.unique(request.y, return_counts=True)
-    size = len(request.y) // request.agents
+    portions = np.diff(np.rint(np.linspace(0, len(request.y) // request.agents, TURNS + 1)).astype(np.int64))
     draw = generator(request.seed, "partition")
     mixes = _dirichlet(draw, request.alpha, len(classes), request.agents)
     counts = np.zeros((len(classes), request.agents), dtype=np.int64)
-    for agent in draw.permutation(request.agents):
-        counts[:, agent] = _take(draw, mixes[agent], left, size)
-        left = left - counts[:, agent]
+    for portion in portions:
+        for agent in draw.permutation(request.agents):
+            taken = _take(draw, mixes[agent], left, int(portion))
+            counts[:, agent] += taken
+            left = left - taken
     return _deal(request, classes, counts)
 
 
