@@ -15,7 +15,8 @@ from tests.conftest import small_batch, small_module
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "size"), [("lenet", (1, 28, 28), 44_426), ("cnn", (3, 32, 32), 1_059_306), ("mlp", (1, 8, 8), 4_810)]
+    ("name", "shape", "size"),
+    [("lenet", (1, 28, 28), 44_426), ("cnn", (3, 32, 32), 1_059_306), ("mlp", (1, 8, 8), 4_810)],
 )
 def test_named_models_have_the_published_size(name: str, shape: tuple[int, ...], size: int) -> None:
     task = Task(models.build(name, shape, 10, seed=0))
@@ -95,8 +96,12 @@ def test_group_norm_is_welcome() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("lenett", "Did you mean 'lenet'"), ("nowhere:Model", "nowhere"), ("collections:OrderedDict", "torch.nn.Module"),
-     ("torch.nn:Linear", "cannot be built without arguments")],
+    [
+        ("lenett", "Did you mean 'lenet'"),
+        ("nowhere:Model", "nowhere"),
+        ("collections:OrderedDict", "torch.nn.Module"),
+        ("torch.nn:Linear", "cannot be built without arguments"),
+    ],
 )
 def test_a_model_that_cannot_be_made_is_refused_in_one_sentence(name: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as error:

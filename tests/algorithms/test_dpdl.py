@@ -49,9 +49,7 @@ def product(kind: type, graph: Graph, rounds: int, seed: int) -> dict[str, Tenso
 @pytest.mark.parametrize("name", ["ring", "complete", "star", "bipartite", "erdos-renyi:0.5"])
 def test_product_equals_algorithm_1_as_plain_loops(kind: type, seed: int, name: str) -> None:
     graph = graphs.build(name, 6, "sinkhorn" if seed else "metropolis", seed)
-    reference = Reference(
-        graph.W, small_module(), **SETTINGS, noise=seeded_noise(seed), sound=kind is SoundDPDL
-    )
+    reference = Reference(graph.W, small_module(), **SETTINGS, noise=seeded_noise(seed), sound=kind is SoundDPDL)
     reference.start(Task(small_module(), dtype=torch.float64).initial)
     for t in range(1, 5):
         reference.round(t, [list(zip(b.x, b.y, strict=True)) for b in batches_of(6, t, seed)])

@@ -47,9 +47,7 @@ def oracle(name: str, N: int) -> networkx.Graph:
         return networkx.complete_bipartite_graph(2, N - 2)
     if name == "bipartite":
         halves = [*range(0, N, 2), *range(1, N, 2)]
-        return networkx.relabel_nodes(
-            networkx.complete_bipartite_graph(N // 2, N // 2), dict(enumerate(halves))
-        )
+        return networkx.relabel_nodes(networkx.complete_bipartite_graph(N // 2, N // 2), dict(enumerate(halves)))
     if name == "hypercube":
         cube = networkx.hypercube_graph(N.bit_length() - 1)
         return networkx.relabel_nodes(cube, {bits: int("".join(map(str, bits)), 2) for bits in cube})

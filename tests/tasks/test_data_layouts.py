@@ -82,9 +82,7 @@ def test_cifar_batch_of_a_wrong_length_is_refused(length: int) -> None:
         read_cifar_batch(bytes(length))
 
 
-@pytest.mark.parametrize(
-    "content", [b"[1, 2]", b'{"a": 1}', b"[1, 2, 10]", b"[1, 2, true]", b"[1, 2", b"[1,2,2.5]"]
-)
+@pytest.mark.parametrize("content", [b"[1, 2]", b'{"a": 1}', b"[1, 2, 10]", b"[1, 2, true]", b"[1, 2", b"[1,2,2.5]"])
 def test_label_list_that_is_not_n_digits_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_labels(content, 3)
@@ -131,9 +129,7 @@ def test_cifar_pictures_and_official_archive_give_the_same_files(
     pictures = [(f"package/{name}.png", picture(images[2 * k : 2 * k + 2])) for k, name in enumerate(names)]
     lists = [("package/test_lables.json", str(labels[10:])), ("package/train_lables.json", str(labels[:10]))]
     package = tar(tmp_path / "p.tgz", *pictures, *[(name, text.encode()) for name, text in lists])
-    batches = [
-        b"".join(bytes([labels[i]]) + images[i].tobytes() for i in (2 * k, 2 * k + 1)) for k in range(6)
-    ]
+    batches = [b"".join(bytes([labels[i]]) + images[i].tobytes() for i in (2 * k, 2 * k + 1)) for k in range(6)]
     files = [(f"cifar-10-batches-bin/{name}.bin", batch) for name, batch in zip(names, batches, strict=True)]
     official = tar(tmp_path / "o.tgz", ("cifar-10-batches-bin/readme.html", b""), *files)
     for unpack, archive in (

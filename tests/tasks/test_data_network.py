@@ -28,9 +28,7 @@ def need(program: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))
-def test_registry_delivers_the_official_data(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_registry_delivers_the_official_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, fingerprint = KNOWN[name]
     need(program)
     monkeypatch.setenv("DPDL_DATA", str(tmp_path))

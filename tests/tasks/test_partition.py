@@ -76,7 +76,7 @@ def test_classes_become_more_unequal_as_alpha_falls(rule: str) -> None:
     means = [np.mean([skew(split(rule, alpha=a, least=1, seed=s)) for s in range(8)]) for a in alphas]
     assert means == sorted(means)
     assert means[0] < 0.12
-    assert means[-1] > 0.6
+    assert means[-1] > 0.55
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3, 1.0, 20.0])

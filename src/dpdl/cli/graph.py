@@ -31,7 +31,9 @@ def graph(
         click.echo(json.dumps({**facts, "picture": str(picture)}, allow_nan=False))
         return
     degree = facts["degree"]
-    click.echo(f"{name}: {facts['agents']} agents, {facts['edges']} edges, {degree['min']} to {degree['max']} neighbours")
+    click.echo(
+        f"{name}: {facts['agents']} agents, {facts['edges']} edges, {degree['min']} to {degree['max']} neighbours"
+    )
     click.echo(f"spectral gap {facts['spectral_gap']:.4f}, rho {facts['rho']:.4f}")
     click.echo(f"weights from {built.w_min:.4g} to {built.w_max:.4g}")
     click.echo(f"picture: {picture}")

@@ -30,7 +30,9 @@ class NamesOption(click.Option):
         if names:
             words.append(f"({', '.join(names())}{', ' + also if also else ''})")
         default = self.field.default
-        words.append("[usual value: by data set and graph]" if _by_case(self.field) else f"[{default}]" * (default is not None))
+        words.append(
+            "[usual value: by data set and graph]" if _by_case(self.field) else f"[{default}]" * (default is not None)
+        )
         return record[0], " ".join(filter(None, words))
 
 

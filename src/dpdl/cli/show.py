@@ -52,10 +52,10 @@ class Progress:
         if metrics is None:
             return
         loss, accuracy = metrics["train_loss"]["mean"], metrics["accuracy"]["mean"]
-        words = {"loss": f"loss {_number(loss)}", "accuracy": f"accuracy {accuracy:.1%}"}
-        self._bar.update(self._task, **words)
+        loss_words, accuracy_words = f"loss {_number(loss)}", f"accuracy {accuracy:.1%}"
+        self._bar.update(self._task, loss=loss_words, accuracy=accuracy_words)
         if not self._hidden and not self._console.is_terminal:
-            line = f"round {t}/{self._rounds}  {words['loss']}  {words['accuracy']}  {metrics['seconds']:.1f} s"
+            line = f"round {t}/{self._rounds}  {loss_words}  {accuracy_words}  {metrics['seconds']:.1f} s"
             self._console.print(line, highlight=False)
 
 

@@ -23,9 +23,7 @@ def agents_count(agents: object, smallest: int, name: str) -> int:
         raise InputError(f"The number of agents must be a whole number, not {agents!r}.")
     if not smallest <= agents <= MAX_AGENTS:
         alone = " (one agent alone is 'complete')" if agents == 1 else ""
-        raise InputError(
-            f"Graph {name!r} needs {smallest} to {MAX_AGENTS} agents, but agents = {agents}{alone}."
-        )
+        raise InputError(f"Graph {name!r} needs {smallest} to {MAX_AGENTS} agents, but agents = {agents}{alone}.")
     return int(agents)
 
 

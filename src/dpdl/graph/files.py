@@ -27,9 +27,7 @@ class Line(NamedTuple):
     values: list[float]
 
 
-def from_file(
-    path: str | Path, agents: int | None = None, weights: str = "metropolis", seed: int = 0
-) -> Graph:
+def from_file(path: str | Path, agents: int | None = None, weights: str = "metropolis", seed: int = 0) -> Graph:
     """The graph of an edge list or matrix file.
 
     With weights "given" the numbers of the file become W; a self-weight that is missing or 0 becomes what is
@@ -93,9 +91,7 @@ def _number(cell: str, line: int) -> float:
     try:
         value = float(cell)
     except ValueError:
-        raise InputError(
-            f"Line {line} holds {cell!r}, which is not a number (comments start with #)."
-        ) from None
+        raise InputError(f"Line {line} holds {cell!r}, which is not a number (comments start with #).") from None
     if not np.isfinite(value) or value < 0:
         raise InputError(f"Line {line} holds {cell}, but only finite numbers of at least 0 are allowed.")
     return value
@@ -134,19 +130,14 @@ def _edge_list(lines: list[Line], weighted: bool) -> Matrix:
         i, j = sorted(_agent(value, line.number) for value in line.values[:2])
         w = line.values[2] if len(line.values) == 3 else 1.0
         if w == 0:
-            raise InputError(
-                f"Line {line.number} gives edge {i} {j} the weight 0: leave the edge out instead."
-            )
+            raise InputError(f"Line {line.number} gives edge {i} {j} the weight 0: leave the edge out instead.")
         before, where = seen.setdefault((i, j), (w, line.number))
         if before != w:
             raise InputError(
-                f"Line {line.number} gives edge {i} {j} the weight {w:.12g}, "
-                f"but line {where} says {before:.12g}."
+                f"Line {line.number} gives edge {i} {j} the weight {w:.12g}, but line {where} says {before:.12g}."
             )
     if min(seen)[0] > 0:
-        raise InputError(
-            f"Agent 0 has no edge: agents are numbered from 0, but the lowest is {min(seen)[0]}."
-        )
+        raise InputError(f"Agent 0 has no edge: agents are numbered from 0, but the lowest is {min(seen)[0]}.")
     A = np.zeros((1 + max(j for _, j in seen),) * 2)
     for (i, j), (w, _) in seen.items():
         A[i, j] = A[j, i] = w
@@ -171,8 +162,7 @@ def _checked(A: Matrix, rows: list[str]) -> Matrix:
     if one_way.any():
         i, j = np.argwhere(one_way)[0]
         raise InputError(
-            f"{rows[i]} has an edge from agent {i} to agent {j}, "
-            f"but {rows[j].lower()} has none from {j} to {i}."
+            f"{rows[i]} has an edge from agent {i} to agent {j}, but {rows[j].lower()} has none from {j} to {i}."
         )
     return A
 

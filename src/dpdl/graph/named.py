@@ -72,9 +72,7 @@ def exponential(agents: int, weights: str = "metropolis", seed: int = 0) -> Grap
     return _plain("exponential", agents, weights, seed)
 
 
-def torus(
-    agents: int, weights: str = "metropolis", seed: int = 0, sides: tuple[int, int] | None = None
-) -> Graph:
+def torus(agents: int, weights: str = "metropolis", seed: int = 0, sides: tuple[int, int] | None = None) -> Graph:
     """A grid whose borders are joined; `sides` is (rows, columns), by default the most square choice."""
     N = agents_count(agents, 4, "torus")
     rows, columns = patterns.torus_sides(N) if sides is None else sides
@@ -86,9 +84,7 @@ def torus(
     return Graph(weigh(patterns.torus(rows, columns), weights, seed), f"torus:{rows}x{columns}")
 
 
-def erdos_renyi(
-    agents: int, weights: str = "metropolis", seed: int = 0, probability: float | None = None
-) -> Graph:
+def erdos_renyi(agents: int, weights: str = "metropolis", seed: int = 0, probability: float | None = None) -> Graph:
     """Every pair talks with `probability`, by default 2 ln(N)/N; redrawn until connected."""
     N = agents_count(agents, 2, "erdos-renyi")
     p = min(1.0, 2 * log(N) / N) if probability is None else probability
@@ -132,9 +128,7 @@ def _looks_like_file(spec: str) -> bool:
 def _sides(argument: str) -> tuple[int, int]:
     found = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", argument)
     if not found:
-        raise InputError(
-            f"A torus is written torus:ROWSxCOLUMNS, for instance torus:3x4, not 'torus:{argument}'."
-        )
+        raise InputError(f"A torus is written torus:ROWSxCOLUMNS, for instance torus:3x4, not 'torus:{argument}'.")
     return int(found[1]), int(found[2])
 
 

@@ -57,9 +57,7 @@ def hypercube(N: int) -> Pattern:
     """Two agents talk when the binary digits of their numbers differ in one place."""
     if N & (N - 1):
         low = 1 << (N.bit_length() - 1)
-        raise InputError(
-            f"Graph 'hypercube' needs a power of two, but agents = {N}: use {low} or {2 * low} agents."
-        )
+        raise InputError(f"Graph 'hypercube' needs a power of two, but agents = {N}: use {low} or {2 * low} agents.")
     differ = np.bitwise_xor.outer(np.arange(N), np.arange(N))
     return np.asarray((differ > 0) & (differ & (differ - 1) == 0))
 

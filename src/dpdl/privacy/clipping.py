@@ -161,7 +161,8 @@ def _mean_gradient(model: Model, parameters: Parameters, batch: Batch) -> tuple[
 def _norms(g: Parameters) -> Tensor:
     """Norm of every sample's gradient over all parameter tensors."""
     parts = [torch.linalg.vector_norm(t.flatten(1), dim=1) for t in g.values()]
-    return torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    norms: Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    return norms
 
 
 def _weighted_sum(g: Parameters, scale: Tensor) -> Tensor:

@@ -93,9 +93,7 @@ def graph_figure(graph: Graph) -> Figure:
     axes.scatter(x, y, s=wide**2, c=PAPER, edgecolors=BLUE, linewidths=min(1.6, wide / 5), zorder=3)
     if room > 14:
         for agent, (x, y) in enumerate(points):
-            axes.text(
-                x, y, str(agent), size=0.42 * wide, color=INK, ha="center", va="center_baseline", zorder=4
-            )
+            axes.text(x, y, str(agent), size=0.42 * wide, color=INK, ha="center", va="center_baseline", zorder=4)
     _title(figure, graph.name, _summary(graph, drawn))
     return figure
 
@@ -256,9 +254,7 @@ def _series(metrics: Sequence[dict[str, Any]], group: str, *keys: str) -> tuple[
     return rounds, values
 
 
-def _band(
-    axes: Axes, metrics: Sequence[dict[str, Any]], group: str, ends: tuple[str, str], label: str
-) -> None:
+def _band(axes: Axes, metrics: Sequence[dict[str, Any]], group: str, ends: tuple[str, str], label: str) -> None:
     rounds, pairs = _series(metrics, group, *ends)
     if rounds:
         low, high = np.array(pairs, dtype=np.float64).T

@@ -55,5 +55,5 @@ def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
         sha.update(f"{name}={value};".encode())
     for name, t in sorted(tensors.items()):
         sha.update(f"{name}:{t.dtype}:{tuple(t.shape)};".encode())
-        sha.update(t.contiguous().view(torch.uint8).numpy())
+        sha.update(t.contiguous().view(torch.uint8).numpy().data)
     return sha.hexdigest()

@@ -48,9 +48,7 @@ class Experiment:
     cosine: str = option("vector", "cosine over the whole vector or per tensor", names=lambda: ["tensor", "vector"])
     weight_decay: float = option(0.0, "weight decay", check=AT_LEAST_ZERO)
     clip: float | None = option(None, "clipping norm C", check=ABOVE_ZERO)
-    clip_unit: str = option(
-        "sample", "what is clipped to C", names=lambda: ["batch", "chunks", "none", "sample"]
-    )
+    clip_unit: str = option("sample", "what is clipped to C", names=lambda: ["batch", "chunks", "none", "sample"])
     chunks: int = option(4, "number of chunks for the clip unit 'chunks'", check=AT_LEAST_ONE)
     noise: str = option("theorem1", "rule that sets the noise multiplier sigma", names=names.noises)
     sigma: float | None = option(None, "fixed noise multiplier, instead of a rule", check=ABOVE_ZERO)
@@ -72,7 +70,9 @@ class Experiment:
         for f in fields(self):
             object.__setattr__(self, f.name, checked(f, getattr(self, f.name)))
         if self.noise == "accountant":
-            raise InputError("noise 'accountant' is not available in this version; use theorem1, none, or a fixed sigma.")
+            raise InputError(
+                "noise 'accountant' is not available in this version; use theorem1, none, or a fixed sigma."
+            )
         if self.noise == "none" and self.sigma is not None:
             raise InputError("noise 'none' and a fixed sigma exclude each other; give one of them.")
 

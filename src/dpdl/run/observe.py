@@ -66,7 +66,9 @@ def measure(net: Net, examiner: Examiner, x: Tensor, models: Tensor | None, info
     average = models.mean(dim=0, keepdim=True)
     accuracy, loss = values.pop("accuracy"), values.pop("train_loss")
     return {
-        "train_loss": {name: _finite(loss, of) for name, of in (("mean", torch.mean), ("min", torch.min), ("max", torch.max))},
+        "train_loss": {
+            name: _finite(loss, of) for name, of in (("mean", torch.mean), ("min", torch.min), ("max", torch.max))
+        },
         "accuracy": {
             "mean": float(accuracy.mean()),
             "worst": float(accuracy.min()),

@@ -56,5 +56,5 @@ def checked(f: Field[Any], value: Any) -> Any:
         raise InputError(f"{f.name} must be {check.words}, not {value!r}.")
     names = f.metadata["names"]
     if names and not f.metadata["also"] and value not in names():
-        raise unknown(f.name, value, names())
+        raise unknown(f.name, str(value), names())
     return value

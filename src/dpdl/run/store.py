@@ -50,7 +50,8 @@ class RunFolder:
         """A new run; a folder that holds one already is refused."""
         if (path / "experiment.json").exists():
             raise InputError(
-                f"Folder {str(path)!r} already holds a run; continue it with `dpdl resume {path}` or choose another --out."
+                f"Folder {str(path)!r} already holds a run; continue it with `dpdl resume {path}` or choose another "
+                "--out."
             )
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -88,8 +89,8 @@ class RunFolder:
             raise InputError(f"Run {str(self.path)!r} is being written by another process.") from failure
         except OSError as failure:
             raise RunFailed(
-                f"Writing to {str(self.path)!r} failed: {failure.strerror or failure}. What was written before is intact; "
-                f"continue with: dpdl resume {self.path}."
+                f"Writing to {str(self.path)!r} failed: {failure.strerror or failure}. What was written before is "
+                f"intact; continue with: dpdl resume {self.path}."
             ) from failure
         finally:
             os.close(lock)

@@ -64,8 +64,8 @@ def epsilon_note(plan: Plan) -> str:
         return "No noise is added: there is no privacy to measure."
     if not isinstance(plan.grad.clip, PerSample):
         return (
-            f"Clip unit {plan.experiment.clip_unit!r} does not bound what a single record can do by C / B, which Theorem 1 "
-            "presupposes: no guarantee."
+            f"Clip unit {plan.experiment.clip_unit!r} does not bound what a single record can do by C / B, which "
+            "Theorem 1 presupposes: no guarantee."
         )
     return NOT_PROVEN
 
@@ -77,8 +77,8 @@ def statement(plan: Plan) -> str:
         return "No privacy: gradients are exchanged without noise."
     claimed = plan.theorem1.epsilon(sigma)
     words = [
-        f"Theorem 1 of the DPDL paper, with c_2 = {e.c2:g} and h = {e.h:g}, claims ({claimed:.4g}, {e.delta:g})-differential "
-        f"privacy for this run (noise multiplier {sigma:.4g}, {e.sampling} sampling, clip unit: {e.clip_unit}, "
+        f"Theorem 1 of the DPDL paper, with c_2 = {e.c2:g} and h = {e.h:g}, claims ({claimed:.4g}, {e.delta:g})-"
+        f"differential privacy for this run (noise multiplier {sigma:.4g}, {e.sampling} sampling, clip unit: {e.clip_unit}, "
         f"{e.rounds} rounds).",
         "That claim is not a guarantee: the theorem uses a sampling rate N times too small and counts one release per "
         "round where every neighbour gets one.",

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.parallel import one_thread_per_operation
-from dpdl.run.checkpoint import Checkpoint
 from dpdl.run.experiment import Experiment
 from dpdl.run.interrupt import interruptible
 from dpdl.run.loop import Job, Loop, Watch
@@ -91,9 +90,7 @@ def replan(
     return p
 
 
-def launch(
-    p: Plan, *, out: Path | None, placement: str, watch: Watch | None, again: bool = False
-) -> Result | None:
+def launch(p: Plan, *, out: Path | None, placement: str, watch: Watch | None, again: bool = False) -> Result | None:
     """Run a plan on a placement; the result on process 0, None elsewhere. `again` continues what is in `out`."""
     start = RunFolder(out).last() if out and again else None
     results: list[Result] = []

@@ -22,10 +22,14 @@ class Transport(Protocol):
     """Moves rows between the `size` processes of a run; this one is number `rank`."""
 
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """The number of this process."""
+        ...
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """How many processes there are."""
+        ...
 
     def swap(self, out: Mapping[int, Tensor], expect: Mapping[int, int], like: Tensor) -> dict[int, Tensor]:
         """Give `out[r]` to each process r and return what `expect` says: `expect[r]` rows from each process r.

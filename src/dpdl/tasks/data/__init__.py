@@ -70,6 +70,4 @@ def _load_entry(entry: Entry, progress: bool) -> Dataset:
     # torch shares memory with numpy, so it needs arrays that may be written; bytes may not.
     arrays = (np.require(array, requirements=["C", "W"]) for array in entry.decode(content))
     x, y, x_test, y_test = map(torch.from_numpy, arrays)
-    return Dataset(
-        entry.name, x, y.long(), x_test, y_test.long(), entry.classes, mean=entry.mean, std=entry.std
-    )
+    return Dataset(entry.name, x, y.long(), x_test, y_test.long(), entry.classes, mean=entry.mean, std=entry.std)

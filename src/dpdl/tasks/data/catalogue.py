@@ -123,9 +123,7 @@ FASHION = Entry(
     },
     mirrors=(
         Mirror("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com", IDX_DOWNLOADS, gunzip),
-        Mirror(
-            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion", IDX_DOWNLOADS, gunzip
-        ),
+        Mirror("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion", IDX_DOWNLOADS, gunzip),
     ),
     registries=(DebianPackage("dataset-fashion-mnist", "usr/share/datasets/fashion-mnist", IDX_FILES),),
     decode=decode_idx,

@@ -109,11 +109,7 @@ def _check_labels(name: str, field: str, y: Tensor, records: int, classes: int) 
         given = f"{y.dtype} {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
         raise InputError(f"Data set {name}: {field} must be an int64 tensor of shape (n,), not {given}.")
     if len(y) != records:
-        raise InputError(
-            f"Data set {name}: {field} has {len(y)} labels for {records} records, each record needs one."
-        )
+        raise InputError(f"Data set {name}: {field} has {len(y)} labels for {records} records, each record needs one.")
     low, high = int(y.min()), int(y.max())
     if low < 0 or high >= classes:
-        raise InputError(
-            f"Data set {name}: {field} has labels {low} to {high}, allowed are 0 to {classes - 1}."
-        )
+        raise InputError(f"Data set {name}: {field} has labels {low} to {high}, allowed are 0 to {classes - 1}.")

@@ -88,9 +88,7 @@ def _download(url: str, target: Path, bar: Bar | Literal[False]) -> None:
     import pooch
 
     watch = _Watch(bar)
-    fetch = pooch.HTTPDownloader(
-        progressbar=watch, chunk_size=2**16, timeout=(CONNECT_SECONDS, STALL_SECONDS)
-    )
+    fetch = pooch.HTTPDownloader(progressbar=watch, chunk_size=2**16, timeout=(CONNECT_SECONDS, STALL_SECONDS))
 
     def work() -> None:
         try:

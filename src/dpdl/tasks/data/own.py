@@ -111,9 +111,7 @@ def _records(name: str, field: str, x: Array) -> Tensor:
     if x.ndim == 3:
         x = x[:, None]
     if x.ndim == 4 and x.shape[3] in (1, 3) and x.shape[1] not in (1, 3):
-        raise InputError(
-            f"{name}: {field} of shape {x.shape} looks like (n, H, W, C), transpose it to (n, C, H, W)."
-        )
+        raise InputError(f"{name}: {field} of shape {x.shape} looks like (n, H, W, C), transpose it to (n, C, H, W).")
     if x.dtype == np.uint8:
         return torch.from_numpy(np.array(x, order="C"))
     with np.errstate(over="ignore"):
