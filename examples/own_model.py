@@ -30,9 +30,7 @@ class Net(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(1, 8, 3), nn.GroupNorm(2, 8), nn.ReLU(), nn.AdaptiveMaxPool2d(2)
-        )
+        self.features = nn.Sequential(nn.Conv2d(1, 8, 3), nn.GroupNorm(2, 8), nn.ReLU(), nn.AdaptiveMaxPool2d(2))
         self.classify = nn.Linear(32, len(KINDS))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -72,9 +72,9 @@ def _show_counts(counts: Any, title: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title)
+    table = Table(title=f"{title}: records of every agent by class")
     table.add_column("agent", justify="right")
-    for label in [*(f"class {c}" for c in range(counts.shape[1])), "records"]:
+    for label in [*(f"#{c}" for c in range(counts.shape[1])), "records"]:
         table.add_column(label, justify="right")
     for agent, row in enumerate(counts):
         table.add_row(str(agent), *(str(n) if n else "." for n in row), str(row.sum()))

@@ -78,8 +78,8 @@ def statement(plan: Plan) -> str:
     claimed = plan.theorem1.epsilon(sigma)
     words = [
         f"Theorem 1 of the DPDL paper, with c_2 = {e.c2:g} and h = {e.h:g}, claims ({claimed:.4g}, {e.delta:g})-"
-        f"differential privacy for this run (noise multiplier {sigma:.4g}, {e.sampling} sampling, clip unit: {e.clip_unit}, "
-        f"{e.rounds} rounds).",
+        f"differential privacy for this run (noise multiplier {sigma:.4g}, {e.sampling} sampling, clip unit: "
+        f"{e.clip_unit}, {e.rounds} rounds).",
         "That claim is not a guarantee: the theorem uses a sampling rate N times too small and counts one release per "
         "round where every neighbour gets one.",
     ]

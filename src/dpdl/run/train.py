@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from dpdl.errors import InputError
 from dpdl.graph import Graph
+from dpdl.net import blocks
 from dpdl.parallel import one_thread_per_operation
 from dpdl.run.experiment import Experiment
 from dpdl.run.interrupt import interruptible
@@ -96,6 +97,7 @@ def launch(p: Plan, *, out: Path | None, placement: str, watch: Watch | None, ag
     results: list[Result] = []
 
     def work(transport: Transport) -> None:
+        blocks(len(p.graph), transport.size)  # refuse too many processes before anything is written
         job = Job(p, start, watch or (lambda t, metrics: None), stop)
         if transport.rank or out is None:
             result = _run(job, transport, None)

@@ -1,0 +1,280 @@
+"""The command line as a person or a program uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dpdl.cli import main
+from dpdl.run.checkpoint import restore
+
+DIGITS = ["--dataset", "digits", "--agents", "5", "--batch", "8", "--sigma", "0.5"]
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RANK", raising=False)
+
+
+def dpdl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of one command."""
+    monkeypatch.setattr(sys, "argv", ["dpdl", *words])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    out, err = capsys.readouterr()
+    return int(leaving.value.code or 0), out, err
+
+
+def without_time(summary: dict) -> dict:
+    return {name: value for name, value in summary.items() if name not in ("seconds", "run_dir")}
+
+
+WRONG = [
+    (["run", "--dataset", "mnsit"], "mnist"),
+    (["run", "--dataset", "nothing.npz"], "nothing.npz"),
+    (["run", "--dataset", "nowhere:load"], "nowhere"),
+    (["run", *DIGITS, "--model", "nowhere:Model"], "nowhere"),
+    (["run", *DIGITS, "--model", "collections:Counter"], "torch.nn.Module"),
+    (["run", *DIGITS, "--model", "lenet"], "at least 16 x 16"),
+    (["run", *DIGITS, "--graph", "rong"], "ring"),
+    (["run", *DIGITS, "--graph", "bipartite"], "odd"),
+    (["run", *DIGITS, "--algorithm", "dpld"], "Did you mean 'dpdl'"),
+    (["run", *DIGITS, "--epsilon", "0"], "epsilon"),
+    (["run", *DIGITS, "--epsilon", "nan"], "epsilon"),
+    (["run", *DIGITS, "--agents", "five"], "valid integer"),
+    (["run", "--dataset", "digits", "--agents", "900"], "at most 44 agents"),
+    (["run", *DIGITS, "--noise", "accountant"], "not available"),
+    (["run", *DIGITS, "--placement", "threads:0"], "threads:K"),
+    (["run", *DIGITS, "--placement", "thread:2"], "threads:K"),
+    (["run", *DIGITS, "--placement", "threads:9"], "at most one process per agent"),
+    (["run", *DIGITS, "--placement", "gloo"], "torchrun"),
+    (["run", *DIGITS, "--out", "/proc/nothing"], "cannot be written"),
+    (["run", *DIGITS, "--preset", "as-publisht"], "as-published"),
+    (["run", "missing.toml"], "missing.toml"),
+    (["run", "--epsillon", "1"], "epsilon"),
+    (["run", *DIGITS, "--partition", "shards", "--classes-per-agent", "1"], "at least 2 classes per agent"),
+    (["resume", "nowhere"], "holds no run"),
+    (["graph", "ringg", "--agents", "5"], "ring"),
+    (["graph", "ring"], "agents"),
+    (["graph", "ring", "--agents", "5", "--weights", "uniformm"], "uniform"),
+    (["data", "fetch", "mnits"], "mnist"),
+    (["data", "describe", "--dataset", "digits", "--agents", "5000"], "at most"),
+    (["rnu"], "Did you mean 'run'"),
+]
+
+
+@pytest.mark.parametrize(("words", "hint"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_wrong_input_gets_one_sentence_and_exit_code_2(monkeypatch, capsys, words: list[str], hint: str) -> None:
+    quiet = ["--quiet"] if words[0] in ("run", "resume") else []
+    code, out, err = dpdl(monkeypatch, capsys, *words, *quiet)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert hint in err
+    assert "Traceback" not in err
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ("0 1\n2 3\n", "not connected"),
+        ("0 1\n1 zwei\n", "Line 2"),
+    ],
+)
+def test_a_bad_graph_file_is_refused(monkeypatch, capsys, content: str, hint: str) -> None:
+    Path("my.edges").write_text(content)
+    code, _, err = dpdl(
+        monkeypatch, capsys, "run", "--dataset", "digits", "--graph", "my.edges", "--agents", "4", "--quiet"
+    )
+    assert code == 2
+    assert hint in err
+
+
+def test_a_matrix_that_is_not_doubly_stochastic_is_refused_with_its_row(monkeypatch, capsys) -> None:
+    np.savetxt("w.csv", np.array([[0.5, 0.5, 0], [0.5, 0.2, 0.2], [0, 0.2, 0.8]]), delimiter=",")
+    code, _, err = dpdl(monkeypatch, capsys, "graph", "w.csv", "--weights", "given")
+    assert code == 2
+    assert "Row 1" in err
+    assert "0.9" in err
+
+
+def test_run_prints_one_json_object_and_the_same_seed_prints_it_again(monkeypatch, capsys) -> None:
+    words = ["run", *DIGITS, "--rounds", "6", "--json", "--seed", "3"]
+    code, out, err = dpdl(monkeypatch, capsys, *words)
+    assert code == 0
+    first = json.loads(out)
+    assert "round 6/6" in err
+    again = json.loads(dpdl(monkeypatch, capsys, *words, "--quiet")[1])
+    threads = json.loads(dpdl(monkeypatch, capsys, *words, "--quiet", "--placement", "threads:3")[1])
+    assert without_time(first) == without_time(again) == without_time(threads)
+    assert len({first["run_dir"], again["run_dir"], threads["run_dir"]}) == 3
+    for run in (first, again):
+        folder = Path(run["run_dir"])
+        assert json.loads((folder / "summary.json").read_text()) == run
+        assert (folder / "training.png").stat().st_size > 5_000
+
+
+def test_the_result_table_shows_what_matters(monkeypatch, capsys) -> None:
+    code, out, _ = dpdl(monkeypatch, capsys, "run", *DIGITS, "--rounds", "3", "--quiet", "--out", "here")
+    assert code == 0
+    flat = " ".join(out.split())
+    for words in (
+        "test accuracy",
+        "worst / best agent",
+        "claimed by Theorem 1",
+        "not computed",
+        "is not a guarantee",
+        "here",
+    ):
+        assert words in flat
+
+
+def test_a_toml_experiment_runs_with_overrides(monkeypatch, capsys) -> None:
+    Path("e.toml").write_text('dataset = "digits"\nagents = 4\nrounds = 50\nbatch = 8\ngraph = "complete"\n')
+    code, out, _ = dpdl(monkeypatch, capsys, "run", "e.toml", "--rounds", "2", "--json", "--quiet", "--out", "r")
+    summary = json.loads(out)
+    assert code == 0
+    assert (summary["rounds"], summary["graph"], summary["agents"]) == (2, "complete", 4)
+    assert json.loads(Path("r/experiment.json").read_text())["experiment"]["rounds"] == 2
+
+
+def test_a_users_own_model_and_data(monkeypatch, capsys) -> None:
+    Path("mine_for_test.py").write_text(
+        "import torch\nfrom torch import nn\n"
+        "class Net(nn.Sequential):\n    def __init__(self):\n        super().__init__(nn.Linear(4, 2))\n"
+        "def load():\n    g = torch.Generator().manual_seed(0)\n    x = torch.randn(200, 4, generator=g)\n"
+        "    y = (x[:, 0] > 0).long()\n    return x[:160], y[:160], x[160:], y[160:]\n"
+    )
+    words = [
+        "run",
+        "--dataset",
+        "mine_for_test:load",
+        "--model",
+        "mine_for_test:Net",
+        "--agents",
+        "3",
+        "--rounds",
+        "30",
+    ]
+    options = ["--batch", "16", "--sigma", "0.1", "--partition", "iid", "--json", "--quiet"]
+    code, out, err = dpdl(monkeypatch, capsys, *words, *options)
+    assert code == 0, err
+    assert json.loads(out)["accuracy"]["worst"] > 0.8
+    code, _, err = dpdl(monkeypatch, capsys, *words, *options, "--model", "mlp")
+    assert code == 0, err
+
+
+def test_graph_prints_json_and_saves_a_picture(monkeypatch, capsys) -> None:
+    code, out, _ = dpdl(monkeypatch, capsys, "graph", "ring", "--agents", "6", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["agents"] == facts["edges"] == 6
+    assert facts["degree"] == {"min": 2, "max": 2}
+    assert facts["spectral_gap"] == pytest.approx(1 - 2 / 3)
+    assert Path(facts["picture"]).exists()
+    assert "spectral gap" in dpdl(monkeypatch, capsys, "graph", "torus:3x3", "--agents", "9")[1]
+
+
+def test_data_describe_counts_every_record_once(monkeypatch, capsys) -> None:
+    code, out, _ = dpdl(monkeypatch, capsys, "data", "describe", "--dataset", "digits", "--agents", "4", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert np.sum(facts["counts"]) == facts["records"] == 1437
+    assert Path(facts["picture"]).exists()
+    assert "#9" in dpdl(monkeypatch, capsys, "data", "describe", "--dataset", "digits", "--agents", "4")[1]
+
+
+def test_data_list_and_fetch(monkeypatch, capsys) -> None:
+    code, out, _ = dpdl(monkeypatch, capsys, "data", "list", "--json")
+    assert code == 0
+    assert json.loads(out)["datasets"]["digits"] is True
+    assert dpdl(monkeypatch, capsys, "data", "fetch", "digits")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["run", "--help"], ["resume", "-h"], ["data", "describe", "-h"], ["--version"]]
+)
+def test_help_answers(monkeypatch, capsys, words: list[str]) -> None:
+    code, out, err = dpdl(monkeypatch, capsys, *words)
+    assert code == 0
+    assert out
+    assert not err
+
+
+# ---------------------------------------------------------------- real processes
+LONG = ["run", *DIGITS, "--rounds", "40", "--checkpoint-every", "5", "--json", "--quiet", "--out"]
+
+
+@pytest.fixture
+def start():
+    """Starts processes, and ends those that a failed test leaves behind."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start_one(*words: str, launcher: tuple[str, ...] = ("-m", "dpdl")) -> subprocess.Popen[str]:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        started.append(subprocess.Popen([sys.executable, *launcher, *words], env=environment, **pipes))
+        return started[-1]
+
+    yield start_one
+    for process in started:
+        process.terminate()
+        process.communicate()
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    for _ in range(1200):
+        if path.exists():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError(f"{path} did not appear")
+
+
+def test_a_killed_run_resumes_bit_identically_and_an_interrupted_one_says_how(start, tmp_path: Path) -> None:
+    whole = start(*LONG, "whole")
+    killed = start(*LONG, "killed")
+    wait_for(tmp_path / "killed/state.safetensors", killed)
+    killed.kill()
+    killed.wait()
+    asked = start(*LONG, "asked")
+    wait_for(tmp_path / "asked/state.safetensors", asked)
+    asked.send_signal(signal.SIGINT)
+    out, err = asked.communicate(timeout=60)
+    assert (asked.returncode, out) == (130, "")
+    assert "dpdl resume asked" in err
+    assert restore(tmp_path / "asked/state.safetensors").round < 40
+    summary = json.loads(whole.communicate(timeout=120)[0])
+    expected = restore(tmp_path / "whole/state.safetensors")
+    for name in ("killed", "asked"):
+        resumed = start("resume", name, "--json", "--quiet")
+        out, err = resumed.communicate(timeout=120)
+        assert resumed.returncode == 0, err
+        assert without_time(json.loads(out)) == without_time(summary)
+        found = restore(tmp_path / name / "state.safetensors")
+        assert all(torch.equal(found.state[key], expected.state[key]) for key in expected.state)
+
+
+def test_two_gloo_processes_print_what_one_process_prints(start, monkeypatch, capsys) -> None:
+    words = ["run", *DIGITS, "--rounds", "6", "--json", "--quiet", "--out"]
+    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "dpdl")
+    both = start(*words, "gloo", "--placement", "gloo", launcher=torchrun)
+    code, alone, _ = dpdl(monkeypatch, capsys, *words, "alone")
+    assert code == 0
+    out, err = both.communicate(timeout=180)
+    assert both.returncode == 0, err
+    assert without_time(json.loads(out)) == without_time(json.loads(alone))
+    found, expected = (restore(Path(name) / "state.safetensors") for name in ("gloo", "alone"))
+    assert all(torch.equal(found.state[key], expected.state[key]) for key in expected.state)
