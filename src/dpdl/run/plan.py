@@ -85,7 +85,7 @@ def plan(
     randomness = Secure() if e.randomness == "secure" else Reproducible(e.seed)
     grad = PrivateGradient(task, _clip(e), _sigma(e, graph, theorem1), e.batch, randomness)
     sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
-    return Plan(e, graph, data, parts, task, _algorithm(e), grad, sampling, theorem1)
+    return Plan(e, graph, data, parts, task, make_algorithm(e), grad, sampling, theorem1)
 
 
 def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
@@ -102,7 +102,7 @@ def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
     )
 
 
-def _algorithm(e: Experiment) -> Algorithm:
+def make_algorithm(e: Experiment) -> Algorithm:
     """The algorithm with those of its fields that an experiment names."""
     kind = algorithms.NAMES[e.algorithm].kind
     known = {f.name for f in fields(e)}
