@@ -59,8 +59,8 @@ def _go(p: Plan, out: Path, placement: str, as_json: bool, quiet: bool, again: b
     if result is None:  # another process speaks
         return
     picture = out / "training.png"
-    draw_training(result.metrics, picture, f"{p.experiment.algorithm}, {p.experiment.dataset}, {p.graph.name}")
     if as_json:
         click.echo(json.dumps(result.summary, allow_nan=False))
     else:
         show_result(result, picture)
+    draw_training(result.metrics, picture, f"{p.experiment.algorithm}, {p.experiment.dataset}, {p.graph.name}")

@@ -43,6 +43,7 @@ class Loop:
         p, start = job.plan, job.start
         self.job = job
         self.folder = folder
+        self.metrics = folder.metrics() if folder else []
         self._meter = Meter(len(p.graph))
         self._net = Net(p.graph, transport, [self._meter])
         self._examiner = Examiner(p.task, p.data)
@@ -83,6 +84,7 @@ class Loop:
         sent, broken = totals.sum(dim=0).tolist()
         seconds = time.perf_counter() - self._began
         found = {"round": t, **found, "bytes_sent": sent, "broken_gradients": broken, "seconds": round(seconds, 3)}
+        self.metrics.append(found)
         if self.folder:
             self.folder.append(found)
         return found

@@ -98,7 +98,6 @@ def launch(p: Plan, *, out: Path | None, placement: str, watch: Watch | None, ag
 
     def work(transport: Transport) -> None:
         blocks(len(p.graph), transport.size)  # refuse too many processes before anything is written
-        job = Job(p, start, watch or (lambda t, metrics: None), stop)
         if transport.rank or out is None:
             result = _run(job, transport, None)
         else:
@@ -110,25 +109,20 @@ def launch(p: Plan, *, out: Path | None, placement: str, watch: Watch | None, ag
             results.append(result)
 
     with one_thread_per_operation(), interruptible() as stop:
+        job = Job(p, start, watch or (lambda t, metrics: None), stop)
         place(placement, work)
     return results[0] if results else None
 
 
 def _run(job: Job, transport: Transport, folder: RunFolder | None) -> Result | None:
-    metrics = folder.metrics() if folder else []
-
-    def watch(t: int, found: dict[str, Any] | None) -> None:
-        if found:
-            metrics.append(found)
-        job.watch(t, found)
-
-    models = Loop(Job(job.plan, job.start, watch, job.stop), transport, folder).run()
+    loop = Loop(job, transport, folder)
+    models = loop.run()
     if models is None:
         return None
-    summary = summarise(job.plan, metrics[-1], str(folder.path) if folder else None)
+    summary = summarise(job.plan, loop.metrics[-1], str(folder.path) if folder else None)
     if folder:
         folder.finish(summary)
-    return Result(summary, metrics, models, job.plan)
+    return Result(summary, loop.metrics, models, job.plan)
 
 
 def _facts(p: Plan) -> dict[str, Any]:
