@@ -1,4 +1,4 @@
-"""Curves that must not change by accident. After a change that is meant to alter them: `python -m tests.golden.test_golden`."""
+"""Curves that must not change by accident; record them anew with `python -m tests.golden.test_golden`."""
 
 from __future__ import annotations
 
