@@ -278,3 +278,25 @@ def test_two_gloo_processes_print_what_one_process_prints(start, monkeypatch, ca
     assert without_time(json.loads(out)) == without_time(json.loads(alone))
     found, expected = (restore(Path(name) / "state.safetensors") for name in ("gloo", "alone"))
     assert all(torch.equal(found.state[key], expected.state[key]) for key in expected.state)
+
+
+def test_a_gloo_process_that_dies_ends_the_run_with_advice_and_it_resumes_elsewhere(start, tmp_path: Path) -> None:
+    words = ["run", *DIGITS, "--rounds", "5000", "--checkpoint-every", "3", "--json", "--quiet", "--out", "g"]
+    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "dpdl")
+    both = start(*words, "--placement", "gloo", launcher=torchrun)
+    wait_for(tmp_path / "g/state.safetensors", both)
+    children = [int(p) for p in Path(f"/proc/{both.pid}/task/{both.pid}/children").read_text().split()]
+    ranks = {p: Path(f"/proc/{p}/environ").read_bytes().split(b"\0") for p in children}
+    os.kill(next(p for p, environment in ranks.items() if b"RANK=1" in environment), signal.SIGKILL)
+    _, err = both.communicate(timeout=120)
+    assert both.returncode != 0
+    assert "Process 1 of this run has gone away" in err
+    assert "dpdl resume g" in err
+    state = tmp_path / "g/state.safetensors"
+    before = restore(state).round
+    alone = start("resume", "g", "--quiet")
+    while alone.poll() is None and restore(state).round == before:
+        time.sleep(0.2)
+    alone.send_signal(signal.SIGINT)
+    _, err = alone.communicate(timeout=60)
+    assert alone.returncode == 130, err

@@ -21,6 +21,7 @@ from dpdl.errors import InputError, RunFailed
 from dpdl.run import files
 from dpdl.run.checkpoint import Checkpoint, restore, store
 from dpdl.run.experiment import Experiment, from_mapping
+from dpdl.transport import PeerLost
 
 FORMAT = 1
 
@@ -87,6 +88,8 @@ class RunFolder:
             yield
         except BlockingIOError as failure:
             raise InputError(f"Run {str(self.path)!r} is being written by another process.") from failure
+        except PeerLost as failure:
+            raise RunFailed(f"{failure} What was saved is intact; continue with: dpdl resume {self.path}.") from failure
         except OSError as failure:
             raise RunFailed(
                 f"Writing to {str(self.path)!r} failed: {failure.strerror or failure}. What was written before is "

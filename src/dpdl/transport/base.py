@@ -13,8 +13,8 @@ from dpdl.errors import RunFailed
 class PeerLost(RunFailed):
     """Another process of this run has gone away."""
 
-    def __init__(self, rank: int, cause: str = "") -> None:
-        super().__init__(f"Process {rank} of this run has gone away{': ' + cause if cause else ''}.")
+    def __init__(self, rank: int) -> None:
+        super().__init__(f"Process {rank} of this run has gone away.")
         self.rank = rank
 
 
@@ -49,5 +49,5 @@ class Alone:
     def swap(self, out: Mapping[int, Tensor], expect: Mapping[int, int], like: Tensor) -> dict[int, Tensor]:
         """Nothing to give, nothing to get."""
         if out or expect:
-            raise PeerLost(min({*out, *expect}), "this process is alone")
+            raise PeerLost(min({*out, *expect}))
         return {}

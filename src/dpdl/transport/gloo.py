@@ -37,18 +37,14 @@ class Gloo:
             return got
         try:
             works = dist.batch_isend_irecv([operation for _, operation in pending])
-        except RuntimeError as failure:
-            raise PeerLost(pending[0][0], _first_line(failure)) from None
+        except RuntimeError:
+            raise PeerLost(pending[0][0]) from None
         for (r, _), work in zip(pending, works, strict=True):
             try:
                 work.wait()
-            except RuntimeError as failure:
-                raise PeerLost(r, _first_line(failure)) from None
+            except RuntimeError:
+                raise PeerLost(r) from None
         return got
-
-
-def _first_line(failure: Exception) -> str:
-    return str(failure).strip().split("\n")[0]
 
 
 @contextmanager
