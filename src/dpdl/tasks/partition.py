@@ -28,7 +28,6 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 REDRAWS = 1000
-TURNS = 100
 
 
 @dataclass(frozen=True)
@@ -132,23 +131,24 @@ def dirichlet_class(request: Request) -> list[Indices]:
 def dirichlet_agent(request: Request) -> list[Indices]:
     """Equal sizes m = floor(n/N), each agent's records drawn from its own class mix `q_i ~ Dir(alpha)`.
 
-    Agents are served in 100 turns, each time about m/100 records without replacement, in a random order. The one
-    being served draws its class counts from Multinomial(m/100, q_i). Where a class has too few records left, it
-    takes all of them, and draws the missing ones again from q_i restricted to the classes that still have records,
-    renormalised; if q_i puts no weight on those, in proportion to the records they have left. Turns make popular
-    classes run out for all agents at once, as in the public code of the DPDL paper; serving one agent after the
-    other would leave the agents less alike. The remaining n mod N records are unused.
+    Records are dealt one at a time, to the agents in a random order in which each has m turns. A turn draws a class
+    from q_i restricted to the classes that have records left, renormalised; if q_i puts no weight on those, in
+    proportion to the records left. So a popular class runs out for all agents at once, as in the public code of the
+    DPDL paper; serving one agent after the other would leave the agents less alike. The remaining n mod N records
+    are unused.
     """
     classes, left = np.unique(request.y, return_counts=True)
-    portions = np.diff(np.rint(np.linspace(0, len(request.y) // request.agents, TURNS + 1)).astype(np.int64))
     draw = generator(request.seed, "partition")
     mixes = _dirichlet(draw, request.alpha, len(classes), request.agents)
+    turns = draw.permutation(np.repeat(np.arange(request.agents), len(request.y) // request.agents))
     counts = np.zeros((len(classes), request.agents), dtype=np.int64)
-    for portion in portions:
-        for agent in draw.permutation(request.agents):
-            taken = _take(draw, mixes[agent], left, int(portion))
-            counts[:, agent] += taken
-            left = left - taken
+    while len(turns):  # once more whenever a class has run out
+        picks = _pick(draw, _restricted(mixes, left), turns)
+        over = [np.flatnonzero(picks == c)[count:][:1] for c, count in enumerate(left)]
+        valid = min((int(first[0]) for first in over if len(first)), default=len(turns))
+        np.add.at(counts, (picks[:valid], turns[:valid]), 1)
+        left = left - np.bincount(picks[:valid], minlength=len(classes))
+        turns = turns[valid:]
     return _deal(request, classes, counts)
 
 
@@ -220,15 +220,21 @@ def _counts(shares: Floats, sizes: NDArray[np.int64]) -> Indices:
     return np.diff(edges, axis=1, prepend=0)
 
 
-def _take(draw: np.random.Generator, mix: Floats, left: Indices, size: int) -> Indices:
-    taken = np.zeros_like(left)
-    while (missing := size - int(taken.sum())) > 0:
-        open_ = left - taken
-        weights = np.where(open_ > 0, mix, 0.0)
-        if weights.sum() <= 0:
-            weights = open_.astype(np.float64)
-        taken = taken + np.minimum(draw.multinomial(missing, weights / weights.sum()), open_)
-    return taken
+def _restricted(mixes: Floats, left: Indices) -> Floats:
+    """The mixes of all agents on the classes that have records left, each adding up to 1."""
+    weights = np.where(left > 0, mixes, 0.0)
+    weights[weights.sum(axis=1) <= 0] = left
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _pick(draw: np.random.Generator, mixes: Floats, turns: Indices) -> Indices:
+    """A class for every turn, from the mix of the agent whose turn it is."""
+    coins, picks = draw.random(len(turns)), np.zeros(len(turns), dtype=np.int64)
+    for agent, mix in enumerate(mixes):
+        mine = turns == agent
+        borders = np.cumsum(mix)[: np.flatnonzero(mix)[-1]]  # the last class takes what rounding leaves
+        picks[mine] = np.searchsorted(borders, coins[mine], side="right")
+    return picks
 
 
 def _deal(request: Request, classes: Indices, counts: Indices) -> list[Indices]:
