@@ -102,15 +102,35 @@ def test_dirichlet_agents_draw_mixes_of_their_own() -> None:
         assert distances[np.triu_indices(10, 1)].min() > 0.12
 
 
-def test_dirichlet_agent_takes_the_rest_from_the_remaining_classes() -> None:
-    draw = np.random.default_rng(0)
-    left = np.array([3, 100, 300])
-    assert module._take(draw, np.array([1.0, 0.0, 0.0]), left, 403).tolist() == [3, 100, 300]
-    taken = np.sum([module._take(draw, np.array([1.0, 0.0, 0.0]), left, 43) for _ in range(200)], axis=0)
-    assert taken[0] == 600
-    assert taken[2] / taken[1] == pytest.approx(3, rel=0.15)
-    mixed = np.sum([module._take(draw, np.array([0.8, 0.1, 0.1]), left, 43) for _ in range(200)], axis=0)
-    assert mixed[2] / mixed[1] == pytest.approx(1, rel=0.15)
+def test_mixes_are_restricted_to_the_classes_that_have_records_left() -> None:
+    mixes = np.array([[1.0, 0.0, 0.0], [0.8, 0.1, 0.1]])
+    found = module._restricted(mixes, np.array([0, 100, 300]))
+    assert np.allclose(found, [[0, 0.25, 0.75], [0, 0.5, 0.5]])
+    assert np.allclose(module._restricted(mixes, np.array([1, 1, 1])), mixes)
+
+
+def dealt_by_a_loop(mixes: np.ndarray, sizes: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """One record after the other, the plain way: counts (agents, classes)."""
+    agents, left = len(mixes), sizes.copy()
+    counts = np.zeros((agents, len(sizes)))
+    for agent in draw.permutation(np.repeat(np.arange(agents), sizes.sum() // agents)):
+        weights = np.where(left > 0, mixes[agent], 0)
+        weights = weights if weights.sum() > 0 else left
+        pick = draw.choice(len(sizes), p=weights / weights.sum())
+        counts[agent, pick] += 1
+        left[pick] -= 1
+    return counts
+
+
+def test_dirichlet_agent_deals_as_a_plain_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixes = np.array([[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0]])
+    monkeypatch.setattr(module, "_dirichlet", lambda *_: mixes)
+    sizes = np.array([12, 9, 9])
+    y = np.repeat(np.arange(3), sizes)
+    fast = [class_counts(split("dirichlet-agent", y, 3, seed=s, least=1), y, 3) for s in range(600)]
+    slow = [dealt_by_a_loop(mixes, sizes, np.random.default_rng(s)) for s in range(600)]
+    assert np.abs(np.mean(fast, axis=0) - np.mean(slow, axis=0)).max() < 0.35
+    assert np.abs(np.std(fast, axis=0) - np.std(slow, axis=0)).max() < 0.25
 
 
 @settings(deadline=None, max_examples=60)
