@@ -106,6 +106,7 @@ class StopAt:
 
 @pytest.mark.parametrize("placement", ["alone", "threads:2"])
 def test_ctrl_c_saves_and_resume_is_bit_identical(blobs: Dataset, tmp_path: Path, placement: str) -> None:
+    before = signal.getsignal(signal.SIGINT)
     whole = train(blobs, out=tmp_path / "whole")
     with pytest.raises(Interrupted, match="dpdl resume"):
         train(blobs, out=tmp_path / "cut", watch=StopAt(5), placement=placement)
@@ -115,7 +116,7 @@ def test_ctrl_c_saves_and_resume_is_bit_identical(blobs: Dataset, tmp_path: Path
     assert torch.equal(resumed.models, whole.models)
     assert without_time(resumed.summary) == without_time(whole.summary)
     assert without_time(resumed.metrics) == without_time(whole.metrics)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_resume_redoes_rounds_that_a_crash_lost_and_forgets_half_a_line(blobs: Dataset, tmp_path: Path) -> None:
@@ -199,9 +200,13 @@ def test_a_damaged_run_is_refused_and_left_as_it_is(blobs: Dataset, tmp_path: Pa
     assert {p.name: p.read_bytes() for p in run.iterdir()} == before
 
 
-def test_resume_with_other_data_is_refused(blobs: Dataset, tmp_path: Path) -> None:
+def test_resume_with_other_data_model_or_graph_is_refused(blobs: Dataset, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         train(blobs, out=tmp_path / "run", watch=StopAt(5))
+    with pytest.raises(InputError, match="another graph_sha256"):
+        dpdl.resume(tmp_path / "run", data=blobs, model=small_module(), graph=dpdl.graph.path(5))
+    with pytest.raises(InputError, match="another model_shapes"):
+        dpdl.resume(tmp_path / "run", data=blobs)
     other = Dataset("other", blobs.x + 1, blobs.y, blobs.x_test, blobs.y_test, 3, mean=(0.0,), std=(1.0,))
     with pytest.raises(InputError, match="another data_sha256"):
         dpdl.resume(tmp_path / "run", data=other, model=small_module())

@@ -43,7 +43,10 @@ def run(
 @click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
 def resume(run_dir: Path, placement: str, as_json: bool, quiet: bool) -> None:
-    """Continue an interrupted run from its last checkpoint, bit-identical to an uninterrupted one."""
+    """Continue an interrupted run from its last checkpoint.
+
+    With reproducible randomness the result is bit-identical to that of an uninterrupted run.
+    """
     from dpdl.run.train import replan
 
     _go(replan(run_dir, progress=not quiet), run_dir, placement, as_json, quiet, again=True)

@@ -16,7 +16,7 @@ from dpdl.rows import first_equal
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.task import Task
 
-TEST_CHUNK = 1000
+TEST_CHUNK = 250
 
 
 class Meter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def replan(
     p = plan(experiment, data=data, model=model, graph=graph, progress=progress)
     for name, value in _facts(p).items():
         if facts.get(name) != value:
-            raise InputError(f"Run {str(run_dir)!r} was started with another {name}: {facts.get(name)}, now {value}.")
+            raise InputError(f"Run {str(run_dir)!r} was started with another {name}: {facts.get(name)}, not {value}.")
     return p
 
 
@@ -126,7 +127,9 @@ def _run(job: Job, transport: Transport, folder: RunFolder | None) -> Result | N
 
 
 def _facts(p: Plan) -> dict[str, Any]:
-    return {"data_sha256": p.data.fingerprint(), "parameters": p.task.size}
+    """What must be the same when a run is resumed."""
+    graph = hashlib.sha256(p.graph.W.tobytes()).hexdigest()
+    return {"data_sha256": p.data.fingerprint(), "graph_sha256": graph, "model_shapes": p.task.shapes}
 
 
 def _here(result: Result | None) -> Result:

@@ -54,6 +54,11 @@ class Task:
         """D, the number of trainable parameters."""
         return len(self.initial)
 
+    @property
+    def shapes(self) -> dict[str, list[int]]:
+        """Names and shapes of the trainable parameters, in row order."""
+        return {name: list(shape) for name, shape in self._shapes.items()}
+
     def parameters(self, row: Tensor) -> Parameters:
         """The named parameter tensors of a row, as views of it."""
         pieces = row.split(self.sizes)
