@@ -8,8 +8,11 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from dpdl.graph import Graph
 from dpdl.net import Net
 from dpdl.privacy import Answers, PrivateGradient
+from dpdl.privacy.releases import Release
+from dpdl.privacy.threats import Threat
 from dpdl.types import Batch
 
 State = Mapping[str, Tensor]
@@ -33,6 +36,18 @@ class Algorithm(Protocol):
         self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
     ) -> tuple[State, Info]:
         """Round t = 1, 2, ...: everything that leaves an agent goes through `net`."""
+        ...
+
+    def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
+        """Every channel that `round` uses, and what is in it."""
+        ...
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """(sigma / sigma_eff)^2: how much a round reveals, measured in single Gaussian releases; inf if unbounded."""
+        ...
+
+    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+        """The noise multiplier above which `exposure` is proven, for models of `size` parameters."""
         ...
 
 

@@ -19,19 +19,30 @@ is not sent. Cosine per parameter tensor, weight decay and step decay are the pu
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dpdl.algorithms.base import Info, State, batch_info
+from dpdl.graph import Graph
 from dpdl.net import Net
 from dpdl.parallel import each
 from dpdl.privacy import Answers, PrivateGradient
+from dpdl.privacy.releases import Release
+from dpdl.privacy.threats import Threat
 from dpdl.types import Batch
+
+KAPPA = 0.758
+"""The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
+MOST_COALITIONS = 5_000
+"""More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,10 @@ class Calibrated(ABC):
     @abstractmethod
     def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
         """The direction r of every agent that its cross-gradients are calibrated with: (agents, D)."""
+
+    @abstractmethod
+    def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
+        """The three channels of a round."""
 
     def init(self, x: Tensor) -> State:
         """Momenta start at zero."""
@@ -95,15 +110,86 @@ class DPDL(Calibrated):
         """g_hat^{ii}."""
         return answers.own
 
+    def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
+        """The momentum carries the un-noised self-gradient."""
+        return _channels(grad, "beta v + g~: cross-gradients, and the self-gradient without noise of its own")
+
+    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+        """The sigma above which `exposure` is proven: alpha N w_ii^(3/2) B / (4 sigma sqrt(d)) < 1."""
+        w_ii = float(graph.W[agent, agent])
+        return float(self.alpha * len(graph) * w_ii**1.5 * batch_size / (4 * math.sqrt(size)))
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat, kappa: float = KAPPA) -> float:
+        """(sigma / sigma_eff)^2 of one round, to leading order in 1 / sqrt(d).
+
+        With b_ij = w_ij^(-1/2) and J the agents that work against agent i and know their own noise:
+
+            |J| + (b_ii + alpha N kappa)^2 / sum_{l in N_i - J} b_il^2
+                + sum_{l in N_i - J - i} b_li^2 / sum_{m in N_l - J} b_lm^2
+
+        Whoever sees the cross-gradients subtracts them, which is as if all neighbours were in J.
+        """
+        around = [int(j) for j in graph.neighbours(agent) if j != agent]
+        if threat.kind == "final-model":
+            return self._against(graph, agent, (), kappa)
+        k = threat.neighbours if threat.kind == "neighbours" else len(around)
+        if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
+            return self._against(graph, agent, tuple(around), kappa)
+        return max(self._against(graph, agent, J, kappa) for J in itertools.combinations(around, k))
+
+    def _against(self, graph: Graph, i: int, J: tuple[int, ...], kappa: float) -> float:
+        def spread(j: int) -> float:
+            """Variance of the noise that J cannot subtract from the update of agent j."""
+            return float(sum(1 / graph.W[j, m] for m in graph.neighbours(j) if m not in J))
+
+        own = (graph.W[i, i] ** -0.5 + self.alpha * len(graph) * kappa) ** 2 / spread(i)
+        others = sum(1 / graph.W[j, i] / spread(int(j)) for j in graph.neighbours(i) if j != i and j not in J)
+        return float(len(J) + own + others)
+
 
 @final
 @dataclass(frozen=True)
 class SoundDPDL(Calibrated):
     """The same with the perturbed self-gradient, so that nothing un-noised reaches a neighbour."""
 
+    noise_split: str = "equal"  # or "calibrated": less noise where the update weighs it more
+
     def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
         """g_ddot^{ii}."""
         return g[net.own]
+
+    def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
+        """The momentum is computed from perturbed gradients alone."""
+        return _channels(grad, "beta v + g~: perturbed gradients only")
+
+    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+        """Any noise will do."""
+        return 0.0
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """(sigma / sigma_eff)^2 = |N_i|, exactly, for every threat: all that leaves is computed from |N_i| releases."""
+        return float(graph.sizes[agent])
+
+    def noise_factors(self, graph: Graph) -> np.ndarray | None:
+        """Factors on sigma, (asker i, host j), that leave 1 / sigma_eff^2 = sum_i 1 / sigma_ij^2 as it is.
+
+        sigma_ij^2 is proportional to 1 / c_ij, with c_ij = w_ij^(-1/2) for a neighbour's model and
+        w_jj^(-1/2) + alpha N / 2 for the agent's own: the weight that the update gives to that noise.
+        """
+        if self.noise_split == "equal":
+            return None
+        c = np.divide(1.0, np.sqrt(graph.W), out=np.zeros_like(graph.W), where=graph.W > 0)
+        c[np.diag_indices(len(graph))] += self.alpha * len(graph) / 2
+        mean = c.sum(axis=0) / graph.sizes
+        return np.asarray(np.sqrt(np.divide(mean, c, out=np.ones_like(c), where=c > 0)))
+
+
+def _channels(grad: PrivateGradient, momentum: str) -> tuple[Release, ...]:
+    return (
+        Release("model", private=False, carries="x: mixed models of earlier rounds"),
+        Release("gradient", True, "perturbed cross-gradient", grad.clip.sensitivity, grad.noise_multiplier),
+        Release("momentum", private=False, carries=momentum),
+    )
 
 
 def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
+import numpy as np
 from torch import Tensor
 
 from dpdl.parallel import each
@@ -38,6 +39,7 @@ class PrivateGradient:
     noise_multiplier: float  # sigma
     batch_size: int  # B, expected, public
     randomness: Randomness
+    factors: np.ndarray | None = None  # (N, N): factor on sigma of host j's answer to asker i, [i, j]
 
     @property
     def std(self) -> float:
@@ -69,7 +71,8 @@ class PrivateGradient:
                     own[piece[1]] = result.gradient
                 private[k] = result.gradient
                 if self.std:
-                    self.randomness.perturb(private[k], self.std, "noise", t, i, j)
+                    factor = 1.0 if self.factors is None else float(self.factors[i, j])
+                    self.randomness.perturb(private[k], factor * self.std, "noise", t, i, j)
                 about[k] = result._replace(gradient=result.gradient.new_empty(0))
 
         each(answer, work)

@@ -1,0 +1,50 @@
+"""Who listens.
+
+- `eavesdropper`: sees every message on every link.
+- `neighbours:K`: K neighbours of an agent that work together, know their own noise and see what they receive; one
+  curious neighbour is `neighbours:1`.
+- `final-model`: sees models only, in every round. No protection by hidden intermediate models is claimed: training is
+  not convex.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from dpdl.errors import InputError, unknown
+
+
+@final
+@dataclass(frozen=True)
+class Threat:
+    """A threat model; `neighbours` is the size of the coalition, and only set for one."""
+
+    kind: str  # eavesdropper, neighbours, final-model
+    neighbours: int = 0
+
+    @property
+    def key(self) -> str:
+        """Its name in JSON."""
+        if self.kind == "neighbours":
+            return "neighbour" if self.neighbours == 1 else f"neighbours:{self.neighbours}"
+        return self.kind.replace("-", "_")
+
+    def __str__(self) -> str:
+        return f"neighbours:{self.neighbours}" if self.kind == "neighbours" else self.kind
+
+
+EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL = Threat("eavesdropper"), Threat("neighbours", 1), Threat("final-model")
+USUAL = (EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL)
+
+
+def threat(text: str) -> Threat:
+    """The threat model that a text names."""
+    kind, _, count = text.partition(":")
+    if kind in ("eavesdropper", "final-model") and not count:
+        return Threat(kind)
+    if kind != "neighbours":
+        raise unknown("threat", text, ["eavesdropper", "final-model", "neighbours:K"])
+    if not count.isascii() or not count.isdigit() or int(count) < 1:
+        raise InputError(f"threat {text!r} must be neighbours:K with K a whole number of at least 1.")
+    return Threat(kind, int(count))

@@ -1,0 +1,415 @@
+"""Theorem 2 and Corollary 1 of the DPDL paper, evaluated exactly as they are stated there.
+
+With F(x_0) - F* written as gap, a = 1 - beta and s = 1 - sqrt(rho), the theorem says: when
+
+    eta >  a^2 / 256
+    eta <= a (1 - rho) / (2 sqrt(30) L)
+    eta <= s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N)
+
+the mean over T rounds of E |grad F(x_bar)|^2 is at most the sum of the seven terms in `bound`. They divide by
+C_1 = eta / (2 a) - a / 32, which is positive only for eta > a^2 / 16. That is sixteen times the first condition's limit,
+so it is checked on its own. The statement differs from its proof in several places; `docs/theory.md` lists them. Units:
+the bound is a squared gradient norm, sigma is the noise multiplier (noise of standard deviation sigma C on a sum).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any, final
+
+from dpdl.errors import InputError
+
+ABOVE_ZERO, AT_LEAST_ZERO, BELOW_ONE = "a finite number above 0", "a finite number of at least 0", "at least 0, below 1"
+SHARE, COUNT = "above 0 and at most 1", "a whole number of at least 1"
+HOLDS = {
+    ABOVE_ZERO: lambda v: math.isfinite(v) and v > 0,
+    AT_LEAST_ZERO: lambda v: math.isfinite(v) and v >= 0,
+    BELOW_ONE: lambda v: 0 <= v < 1,
+    SHARE: lambda v: 0 < v <= 1,
+    COUNT: lambda v: isinstance(v, int) and v >= 1,
+}
+MEANING = {  # field: what it is, what it must be
+    "eta": ("step size eta", ABOVE_ZERO),
+    "beta": ("momentum beta", BELOW_ONE),
+    "rho": ("rho of the graph", BELOW_ONE),
+    "L": ("smoothness L", ABOVE_ZERO),
+    "N": ("number of agents N", COUNT),
+    "T": ("rounds T", COUNT),
+    "C": ("clipping norm C", ABOVE_ZERO),
+    "sigma": ("noise multiplier sigma", AT_LEAST_ZERO),
+    "d": ("number of parameters d", COUNT),
+    "w_min": ("smallest weight w_min", SHARE),
+    "B": ("batch size B", COUNT),
+    "alpha": ("calibration weight alpha", AT_LEAST_ZERO),
+    "xi": ("sampling deviation xi", AT_LEAST_ZERO),
+    "kappa": ("deviation between agents kappa", AT_LEAST_ZERO),
+    "gap": ("gap F(x_0) - F*", AT_LEAST_ZERO),
+    "epsilon": ("epsilon", ABOVE_ZERO),
+}
+
+
+@final
+@dataclass(frozen=True)
+class Setting:
+    """What the formulas need, in the paper's letters."""
+
+    eta: float  # step size
+    beta: float  # momentum
+    rho: float  # max(|lambda_2|, |lambda_N|)^2 of W
+    L: float  # every agent's loss is L-smooth
+    N: int  # agents
+    T: int  # rounds
+    C: float  # clipping norm
+    sigma: float  # noise multiplier
+    d: int  # parameters of the model
+    w_min: float  # smallest positive entry of W
+    B: int  # batch size
+    alpha: float  # calibration weight
+    xi: float  # xi^2 bounds the variance of one record's gradient
+    kappa: float  # kappa^2 bounds the variance of the agents' gradients
+    gap: float  # F(x_0) - F*
+    epsilon: float | None = None  # asked for by the corollary alone
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value, (name, rule) = getattr(self, f.name), MEANING[f.name]
+            if f.name == "epsilon" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not HOLDS[rule](value):
+                raise InputError(f"The {name} must be {rule}, not {value!r}.")
+
+    @property
+    def a(self) -> float:
+        """1 - beta."""
+        return 1 - self.beta
+
+    @property
+    def s(self) -> float:
+        """1 - sqrt(rho), the spectral gap of W."""
+        return 1 - math.sqrt(self.rho)
+
+
+@final
+@dataclass(frozen=True)
+class Condition:
+    """One inequality: its two sides, and what it asks for in words."""
+
+    name: str
+    holds: bool
+    value: float
+    limit: float
+    words: str
+
+
+@final
+@dataclass(frozen=True)
+class StepSizes:
+    """The step sizes that meet the three conditions: above `above`, at most `up_to`."""
+
+    above: float
+    positive_above: float  # C_1 > 0 needs eta above this
+    up_to: float
+    up_to_name: str  # the condition that `up_to` comes from
+
+    @property
+    def empty(self) -> bool:
+        """No step size meets all three conditions."""
+        return self.above >= self.up_to
+
+    @property
+    def useless(self) -> bool:
+        """No step size that meets all three conditions has C_1 > 0."""
+        return self.positive_above >= self.up_to
+
+
+@final
+@dataclass(frozen=True)
+class Bound:
+    """The right-hand side of the theorem. All of it but C_1 is None when C_1 is not positive."""
+
+    total: float | None
+    terms: dict[str, float | None]
+    constants: dict[str, float | None]
+
+
+@final
+@dataclass(frozen=True)
+class Corollary:
+    """How many rounds Corollary 1 asks for, with eta = c N epsilon / T and c = 1."""
+
+    epsilon: float
+    first: float
+    second: float | None  # None where its denominator is not positive
+    required: int | None  # whole rounds, the larger of the two
+    met: bool | None
+    c: float  # what the setting's own step size amounts to
+    below: float  # from so many rounds on, eta = N epsilon / T breaks the theorem's first condition
+    positive_below: float  # and from so many rounds on C_1 is not positive
+
+
+CONSENSUS, DESCENT = "eta <= consensus limit", "eta <= descent limit"
+TERMS = {
+    "start": "distance of the start from the optimum, gap / (C_1 T)",
+    "agents": "the agents' data differ, kappa",
+    "sampling": "a batch is a sample, xi",
+    "noise": "noise on the average model",
+    "noise_consensus": "noise that drives the models apart",
+    "gradient": "clipped gradients and calibration on the average model",
+    "gradient_consensus": "clipped gradients and calibration that drive the models apart",
+}
+
+
+@contextmanager
+def _computable() -> Iterator[None]:
+    """Numbers beyond the range of a float become one sentence."""
+    try:
+        yield
+    except (OverflowError, ZeroDivisionError) as failure:
+        raise InputError("These values are too large or too small to compute the formulas of Theorem 2.") from failure
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise OverflowError
+    return value
+
+
+# ------------------------------------------------------------------------------------------------ conditions
+@_computable()
+def step_sizes(setting: Setting) -> StepSizes:
+    """The interval that eq:learningrate leaves, and where C_1 becomes positive."""
+    limits = {CONSENSUS: _consensus_limit(setting), DESCENT: _descent_limit(setting)}
+    name = min(limits, key=lambda n: limits[n])
+    return StepSizes(setting.a**2 / 256, setting.a**2 / 16, limits[name], name)
+
+
+def _consensus_limit(q: Setting) -> float:
+    """a (1 - rho) / (2 sqrt(30) L)."""
+    return _finite(q.a * (1 - q.rho) / (2 * math.sqrt(30) * q.L))
+
+
+def _descent_limit(q: Setting) -> float:
+    """s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N).
+
+    The difference loses all its digits when L N is small, so it is taken as (root^2 - (256 s)^2) / (root + 256 s).
+    """
+    u = (q.L * q.N) ** 2
+    root = math.sqrt(256**2 + 15 * q.a**2 * u)
+    difference = (256**2 * (1 - q.s) * (1 + q.s) + 15 * q.a**2 * u) / (root + 256 * q.s)
+    return _finite(q.s * difference / (30 * u / q.N))
+
+
+@_computable()
+def conditions(setting: Setting) -> list[Condition]:
+    """The three conditions on the step size, C_1 > 0, and whether any step size can meet them."""
+    q, sizes = setting, step_sizes(setting)
+    consensus, descent, c1 = _consensus_limit(q), _descent_limit(q), _c1(q)
+    return [
+        Condition("eta > lower limit", q.eta > sizes.above, q.eta, sizes.above, "(1 - beta)^2 / 256"),
+        Condition(CONSENSUS, q.eta <= consensus, q.eta, consensus, "(1 - beta)(1 - rho) / (2 sqrt(30) L)"),
+        Condition(
+            DESCENT,
+            q.eta <= descent,
+            q.eta,
+            descent,
+            "s (sqrt(256^2 + 15 (1 - beta)^2 L^2 N^2) - 256 s) / (30 L^2 N), s = 1 - sqrt(rho)",
+        ),
+        Condition("C_1 > 0", c1 > 0, c1, 0.0, "the bound divides by C_1; it needs eta > (1 - beta)^2 / 16"),
+        Condition(
+            "some eta meets all three",
+            not sizes.empty,
+            sizes.above,
+            sizes.up_to,
+            f"the lower limit lies below the smaller upper one ({sizes.up_to_name})",
+        ),
+        Condition(
+            "some eta also has C_1 > 0",
+            not sizes.useless,
+            sizes.positive_above,
+            sizes.up_to,
+            f"(1 - beta)^2 / 16 lies below the smaller upper limit ({sizes.up_to_name})",
+        ),
+    ]
+
+
+def applies(setting: Setting) -> bool:
+    """Whether this step size meets the three conditions and C_1 > 0, so that the bound is one."""
+    return all(c.holds for c in conditions(setting)[:4])
+
+
+@_computable()
+def largest_smoothness(setting: Setting) -> float | None:
+    """The largest L for which this step size meets both upper conditions; None when there is none.
+
+    Both limits fall as L grows. The second upper one is a quadratic equation in u = L^2 at equality:
+    k^2 u^2 - p u - 256^2 (1 - s^2) = 0 with k = 30 eta N / s and p = 15 a^2 N^2 - 2 * 256 * 30 eta N.
+    """
+    q = setting
+    consensus = q.a * (1 - q.rho) / (2 * math.sqrt(30) * q.eta)
+    k, p = 30 * q.eta * q.N / q.s, 15 * (q.a * q.N) ** 2 - 2 * 256 * 30 * q.eta * q.N
+    rest = 256**2 * (1 - q.s) * (1 + q.s)
+    root = math.hypot(p, 2 * k * math.sqrt(rest))
+    # Of the two forms of the positive root, the one that does not subtract.
+    u = (p + root) / (2 * k**2) if p > 0 else 2 * rest / (root - p)
+    return _finite(min(consensus, math.sqrt(u))) or None
+
+
+# ----------------------------------------------------------------------------------------------------- bound
+def _c1(q: Setting) -> float:
+    return q.eta / (2 * q.a) - q.a / 32
+
+
+@_computable()
+def bound(setting: Setting) -> Bound:
+    """The right-hand side of eq:convergence, term by term, with C_1 to C_6 of eq:conconstants."""
+    c1 = _c1(setting)
+    if c1 <= 0:
+        constants: dict[str, float | None] = {f"C_{k}": None for k in range(1, 7)}
+        return Bound(None, dict.fromkeys(TERMS), constants | {"C_1": c1})
+    constants = _constants(setting, c1)
+    terms = _terms(setting, c1)
+    return Bound(_finite(math.fsum(terms.values())), dict(terms), constants)
+
+
+def _constants(q: Setting, c1: float) -> dict[str, float | None]:
+    return {
+        "C_1": c1,
+        "C_2": q.a * q.L / (2 * c1 * q.beta) if q.beta else None,  # the paper divides by beta
+        "C_3": _finite(q.L * q.eta**2 / (2 * c1 * q.a**3)),
+        "C_4": _finite(q.eta / (2 * c1 * q.a)),
+        "C_5": _finite(8 * q.eta**2 / (2 * c1 * q.a**3)),
+        "C_6": _finite(q.L**2 * q.eta / (2 * c1 * q.a)),
+    }
+
+
+def _terms(q: Setting, c1: float) -> dict[str, float]:
+    c3 = q.L * q.eta**2 / (2 * c1 * q.a**3)
+    c5 = 8 * q.eta**2 / (2 * c1 * q.a**3)
+    c6 = q.L**2 * q.eta / (2 * c1 * q.a)
+    # C_2 eta^2 beta^2 / a^4 with C_2 put in: the same number, and it exists without momentum.
+    momentum = q.beta * q.L * q.eta**2 / (2 * c1 * q.a**3)
+    average = momentum + c3 + 2 * c5
+    spread = q.eta**2 * c6 / (q.a**2 * q.s**2)
+    noise = q.C**2 * q.sigma**2 * q.d
+    w2 = q.w_min**2
+    return {
+        "start": q.gap / (c1 * q.T),
+        "agents": 60 * spread * q.kappa**2,
+        "sampling": (4 * c5 / q.N + 60 * spread) * q.xi**2,
+        "noise": average * 3 * noise / (w2 * q.B**2 * q.N**2),
+        # The statement has C^2 sigma^2 d twice, its proof once.
+        "noise_consensus": 24 * spread * noise / (w2 * q.B**2 * q.N) * noise,
+        "gradient": average * (48 * q.C**2 + 27 * w2 * q.alpha**2 * q.C**2 * q.N) / (16 * w2 * q.N),
+        "gradient_consensus": (48 * q.B**2 + 27 * w2 * q.alpha * q.N) * spread * q.C**2 / (w2 * q.B**2 * q.N),
+    }
+
+
+# ------------------------------------------------------------------------------------------------- corollary
+@_computable()
+def corollary(setting: Setting) -> Corollary | None:
+    """The rounds of eq:Tbound; None without an epsilon."""
+    q = setting
+    if q.epsilon is None:
+        return None
+    first = _finite(2 * math.sqrt(30) * q.N * q.L * q.epsilon / (q.a * (1 - q.rho)))
+    u = (q.L * q.N) ** 2
+    difference = math.sqrt(256 + 15 * q.a * u) - 16 * q.s
+    # Positive for every L > 0, since s <= 1; but L N may be lost beside 256 when s = 1.
+    second = _finite(30 / q.s * u * q.epsilon / difference) if difference > 0 else None
+    required = None if second is None else max(1, math.ceil(max(first, second)))
+    reach = q.N * q.epsilon / q.a**2
+    return Corollary(
+        epsilon=q.epsilon,
+        first=first,
+        second=second,
+        required=required,
+        met=None if required is None else q.T >= required,
+        c=_finite(q.eta * q.T / (q.N * q.epsilon)),
+        below=_finite(256 * reach),
+        positive_below=16 * reach,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- words
+def verdict(setting: Setting) -> str:
+    """One sentence for a person who wants to know whether the theorem says anything here."""
+    q, sizes = setting, step_sizes(setting)
+    lowest, highest = f"{sizes.above:.4g}", f"{sizes.up_to:.4g} ({sizes.up_to_name})"
+    if sizes.empty:
+        return (
+            f"No step size can satisfy the conditions on this graph: with L = {q.L:g} it would have to be above "
+            f"{lowest} and at most {highest}."
+        )
+    if sizes.useless:
+        return (
+            f"No step size on this graph gives a bound: with L = {q.L:g} the three conditions want it above {lowest} "
+            f"and at most {highest}, but C_1 > 0 needs it above {sizes.positive_above:.4g}."
+        )
+    if not applies(q):
+        return (
+            f"Theorem 2 says nothing for step size {q.eta:g}: with L = {q.L:g} it would have to be above "
+            f"{sizes.positive_above:.4g} (C_1 > 0) and at most {highest}."
+        )
+    total = bound(q).total
+    assert total is not None
+    return f"Theorem 2 applies: the mean squared gradient norm over {q.T} rounds is at most {total:.4g}."
+
+
+def notes(setting: Setting) -> list[str]:
+    """What must be known to read the numbers."""
+    q, found = setting, bound(setting)
+    words = []
+    if found.total is None:
+        words.append(f"C_1 = {_c1(q):.4g} is not positive, so the bound divides by it in vain: there is no bound.")
+    elif not applies(q):
+        words.append("A condition does not hold: the bound is the value of a formula, not a guarantee.")
+    if found.total is not None and q.sigma > 0:
+        words.append("noise_consensus has the factor C^2 sigma^2 d twice, as the theorem states it; its proof has it once.")
+    if found.total is not None and found.total > 2 * q.L * q.gap:
+        words.append(
+            f"An L-smooth loss has a squared gradient norm of at most 2 L gap = {2 * q.L * q.gap:.4g} at the start: the "
+            "bound does not even promise to stay below that."
+        )
+    if q.beta == 0:
+        words.append("C_2 divides by beta and does not exist for beta = 0; where it enters it is multiplied by beta^2.")
+    return words + _about_corollary(q)
+
+
+def _about_corollary(q: Setting) -> list[str]:
+    found = corollary(q)
+    if found is None:
+        return ["Without an epsilon there is no corollary."]
+    words = []
+    if found.second is None:
+        words.append("The corollary's second requirement is undefined: its denominator is not positive.")
+    elif found.required is not None and found.required >= found.positive_below:
+        words.append(
+            f"The corollary asks for {found.required} rounds or more, but with eta = N epsilon / T the bound ends at "
+            f"{found.positive_below:.4g} rounds, where C_1 is no longer positive."
+        )
+    return words
+
+
+def as_dict(setting: Setting) -> dict[str, Any]:
+    """Everything, as JSON values."""
+    found, sizes, cor = bound(setting), step_sizes(setting), corollary(setting)
+    return {
+        "bound": found.total,
+        "applies": applies(setting),
+        "terms": found.terms,
+        "conditions": [_plain(c) for c in conditions(setting)],
+        "constants": found.constants,
+        "step_sizes": {**_plain(sizes), "empty": sizes.empty},
+        "largest_smoothness": largest_smoothness(setting),
+        "corollary": _plain(cor) if cor else None,
+        "verdict": verdict(setting),
+        "notes": notes(setting),
+        "inputs": _plain(setting),
+    }
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    return {f.name: getattr(record, f.name) for f in fields(record)}
