@@ -15,7 +15,7 @@ SOURCE = Path(dpdl.__file__).parent
 LAYERS = [
     {"cli"},
     {"report"},
-    {"run"},
+    {"run", "theory"},
     {"algorithms"},
     {"net"},
     {"graph", "privacy", "tasks", "transport"},

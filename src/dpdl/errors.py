@@ -18,6 +18,12 @@ class InputError(DpdlError):
     exit_code = 2
 
 
+class PrivacyRefused(DpdlError):
+    """What was asked for would give away more than was agreed."""
+
+    exit_code = 3
+
+
 class RunFailed(DpdlError):
     """A run stopped half-way; what was written is intact and the run can be resumed."""
 

@@ -143,14 +143,18 @@ class Net:
         got = self.transport.swap({}, counts, rows)
         return torch.cat([rows, *(got[r] for r in sorted(got))])
 
+    def share(self, number: int) -> int:
+        """The number that process 0 has, known to all."""
+        others = range(1, self.transport.size)
+        word = torch.tensor([number])
+        if self.transport.rank:
+            return int(self.transport.swap({}, {0: 1}, word)[0])
+        self.transport.swap(dict.fromkeys(others, word), {}, word)
+        return number
+
     def agree(self, wish: bool) -> bool:
         """What process 0 wishes, known to all."""
-        others = range(1, self.transport.size)
-        word = torch.tensor([wish])
-        if self.transport.rank:
-            return bool(self.transport.swap({}, {0: 1}, word)[0])
-        self.transport.swap(dict.fromkeys(others, word), {}, word)
-        return wish
+        return bool(self.share(int(wish)))
 
     # -------------------------------------------------------------- the one exit
     def _exit(self, leaving: Leaving, picks: dict[int, Tensor], expect: dict[int, int]) -> dict[int, Tensor]:

@@ -7,15 +7,16 @@ With F(x_0) - F* written as gap, a = 1 - beta and s = 1 - sqrt(rho), the theorem
     eta <= s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N)
 
 the mean over T rounds of E |grad F(x_bar)|^2 is at most the sum of the seven terms in `bound`. They divide by
-C_1 = eta / (2 a) - a / 32, which is positive only for eta > a^2 / 16. That is sixteen times the first condition's limit,
-so it is checked on its own. The statement differs from its proof in several places; `docs/theory.md` lists them. Units:
-the bound is a squared gradient norm, sigma is the noise multiplier (noise of standard deviation sigma C on a sum).
+C_1 = eta / (2 a) - a / 32, which is positive only for eta > a^2 / 16. That is sixteen times the limit of the first
+condition, so it is checked on its own. The statement differs from its proof in several places; `docs/theory.md` lists
+them. Units: the bound is a squared gradient norm, sigma is the noise multiplier (noise of standard deviation sigma C on
+a sum of clipped gradients).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, final
@@ -24,7 +25,7 @@ from dpdl.errors import InputError
 
 ABOVE_ZERO, AT_LEAST_ZERO, BELOW_ONE = "a finite number above 0", "a finite number of at least 0", "at least 0, below 1"
 SHARE, COUNT = "above 0 and at most 1", "a whole number of at least 1"
-HOLDS = {
+HOLDS: dict[str, Callable[[float], bool]] = {
     ABOVE_ZERO: lambda v: math.isfinite(v) and v > 0,
     AT_LEAST_ZERO: lambda v: math.isfinite(v) and v >= 0,
     BELOW_ONE: lambda v: 0 <= v < 1,
@@ -187,12 +188,12 @@ def step_sizes(setting: Setting) -> StepSizes:
 
 
 def _consensus_limit(q: Setting) -> float:
-    """a (1 - rho) / (2 sqrt(30) L)."""
+    """The second condition: a (1 - rho) / (2 sqrt(30) L)."""
     return _finite(q.a * (1 - q.rho) / (2 * math.sqrt(30) * q.L))
 
 
 def _descent_limit(q: Setting) -> float:
-    """s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N).
+    """The third condition: s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N).
 
     The difference loses all its digits when L N is small, so it is taken as (root^2 - (256 s)^2) / (root + 256 s).
     """
@@ -252,9 +253,11 @@ def largest_smoothness(setting: Setting) -> float | None:
     k, p = 30 * q.eta * q.N / q.s, 15 * (q.a * q.N) ** 2 - 2 * 256 * 30 * q.eta * q.N
     rest = 256**2 * (1 - q.s) * (1 + q.s)
     root = math.hypot(p, 2 * k * math.sqrt(rest))
+    if p <= 0 and rest == 0:
+        return None
     # Of the two forms of the positive root, the one that does not subtract.
     u = (p + root) / (2 * k**2) if p > 0 else 2 * rest / (root - p)
-    return _finite(min(consensus, math.sqrt(u))) or None
+    return _finite(min(consensus, math.sqrt(u)))
 
 
 # ----------------------------------------------------------------------------------------------------- bound
@@ -267,36 +270,32 @@ def bound(setting: Setting) -> Bound:
     """The right-hand side of eq:convergence, term by term, with C_1 to C_6 of eq:conconstants."""
     c1 = _c1(setting)
     if c1 <= 0:
-        constants: dict[str, float | None] = {f"C_{k}": None for k in range(1, 7)}
-        return Bound(None, dict.fromkeys(TERMS), constants | {"C_1": c1})
+        return Bound(None, dict.fromkeys(TERMS), {"C_1": c1, **{f"C_{k}": None for k in range(2, 7)}})
     constants = _constants(setting, c1)
-    terms = _terms(setting, c1)
-    return Bound(_finite(math.fsum(terms.values())), dict(terms), constants)
+    terms = _terms(setting, constants)
+    c2 = _finite(setting.a * setting.L / (2 * c1 * setting.beta)) if setting.beta else None  # the paper divides by beta
+    return Bound(_finite(math.fsum(terms.values())), dict(terms), {"C_1": c1, "C_2": c2, **constants})
 
 
-def _constants(q: Setting, c1: float) -> dict[str, float | None]:
-    return {
-        "C_1": c1,
-        "C_2": q.a * q.L / (2 * c1 * q.beta) if q.beta else None,  # the paper divides by beta
-        "C_3": _finite(q.L * q.eta**2 / (2 * c1 * q.a**3)),
-        "C_4": _finite(q.eta / (2 * c1 * q.a)),
-        "C_5": _finite(8 * q.eta**2 / (2 * c1 * q.a**3)),
-        "C_6": _finite(q.L**2 * q.eta / (2 * c1 * q.a)),
+def _constants(q: Setting, c1: float) -> dict[str, float]:
+    found = {
+        "C_3": q.L * q.eta**2 / (2 * c1 * q.a**3),
+        "C_4": q.eta / (2 * c1 * q.a),
+        "C_5": 8 * q.eta**2 / (2 * c1 * q.a**3),
+        "C_6": q.L**2 * q.eta / (2 * c1 * q.a),
     }
+    return {name: _finite(value) for name, value in found.items()}
 
 
-def _terms(q: Setting, c1: float) -> dict[str, float]:
-    c3 = q.L * q.eta**2 / (2 * c1 * q.a**3)
-    c5 = 8 * q.eta**2 / (2 * c1 * q.a**3)
-    c6 = q.L**2 * q.eta / (2 * c1 * q.a)
-    # C_2 eta^2 beta^2 / a^4 with C_2 put in: the same number, and it exists without momentum.
-    momentum = q.beta * q.L * q.eta**2 / (2 * c1 * q.a**3)
-    average = momentum + c3 + 2 * c5
+def _terms(q: Setting, constants: dict[str, float]) -> dict[str, float]:
+    c3, c5, c6 = (constants[name] for name in ("C_3", "C_5", "C_6"))
+    # C_2 eta^2 beta^2 / a^4 is beta C_3, which exists without momentum too.
+    average = q.beta * c3 + c3 + 2 * c5
     spread = q.eta**2 * c6 / (q.a**2 * q.s**2)
     noise = q.C**2 * q.sigma**2 * q.d
     w2 = q.w_min**2
     return {
-        "start": q.gap / (c1 * q.T),
+        "start": q.gap / (_c1(q) * q.T),
         "agents": 60 * spread * q.kappa**2,
         "sampling": (4 * c5 / q.N + 60 * spread) * q.xi**2,
         "noise": average * 3 * noise / (w2 * q.B**2 * q.N**2),
@@ -326,7 +325,7 @@ def corollary(setting: Setting) -> Corollary | None:
         first=first,
         second=second,
         required=required,
-        met=None if required is None else q.T >= required,
+        met=None if required is None else required <= q.T,
         c=_finite(q.eta * q.T / (q.N * q.epsilon)),
         below=_finite(256 * reach),
         positive_below=16 * reach,
@@ -363,14 +362,14 @@ def notes(setting: Setting) -> list[str]:
     q, found = setting, bound(setting)
     words = []
     if found.total is None:
-        words.append(f"C_1 = {_c1(q):.4g} is not positive, so the bound divides by it in vain: there is no bound.")
+        words.append(f"C_1 = {_c1(q):.4g} is not positive, and the bound divides by it: there is no bound.")
     elif not applies(q):
         words.append("A condition does not hold: the bound is the value of a formula, not a guarantee.")
     if found.total is not None and q.sigma > 0:
-        words.append("noise_consensus has the factor C^2 sigma^2 d twice, as the theorem states it; its proof has it once.")
+        words.append("noise_consensus has the factor C^2 sigma^2 d twice, as the theorem says; its proof has it once.")
     if found.total is not None and found.total > 2 * q.L * q.gap:
         words.append(
-            f"An L-smooth loss has a squared gradient norm of at most 2 L gap = {2 * q.L * q.gap:.4g} at the start: the "
+            f"An L-smooth loss starts with a squared gradient norm of at most 2 L gap = {2 * q.L * q.gap:.4g}: the "
             "bound does not even promise to stay below that."
         )
     if q.beta == 0:

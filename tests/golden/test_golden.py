@@ -19,6 +19,7 @@ RUNS = {
 
 def curve(name: str) -> list[dict[str, float]]:
     shared = {"dataset": "digits", "graph": "ring", "agents": 4, "rounds": 8, "batch": 16, "dtype": "float64"}
+    shared |= {"noise": "theorem1"}
     metrics = dpdl.train(dpdl.Experiment(**shared, epsilon=2.0, eval_every=2, seed=11, **RUNS[name])).metrics
     keep = ("round", "consensus_distance", "cosine", "bytes_sent")
     return [

@@ -29,7 +29,9 @@ from dpdl.run.presets import PRESETS
         ({"weights": "metropolys"}, "Did you mean 'metropolis'"),
         ({"partition": "dirichlet"}, "dirichlet-class"),
         ({"noise": "theorem2"}, "theorem1"),
-        ({"noise": "accountant"}, "not available in this version"),
+        ({"threat": "neighbours:0"}, "neighbours:K with K a whole number"),
+        ({"threat": "eavesdroper"}, "Did you mean 'eavesdropper'"),
+        ({"relation": "replace"}, "replace-one"),
         ({"noise": "none", "sigma": 1.0}, "exclude each other"),
         ({"dtype": "float16"}, "float32"),
         ({"agents": None}, "agents must be given"),
@@ -51,7 +53,7 @@ def test_resolving_fills_in_what_depends_on_data_and_graph() -> None:
     assert ring.alpha == 2.0
     assert Experiment(dataset="digits", batch=7).resolved().batch == 7
     left = [f.name for f in fields(Experiment) if getattr(mnist, f.name) is None]
-    assert left == ["sigma"]
+    assert left == ["sigma", "budget"]
     assert mnist.resolved() == mnist
 
 

@@ -89,15 +89,17 @@ def show_result(result: Result, picture: Path) -> None:
     table.add_row("sent by all agents", f"{s['bytes_sent'] / 1e6:,.1f} MB")
     table.add_row("noise multiplier sigma", f"{s['sigma']:.4g}")
     table.add_row("epsilon claimed by Theorem 1", _number(s["epsilon"]["claimed_theorem1"]))
-    table.add_row("epsilon proven against an eavesdropper", _number(s["epsilon"]["eavesdropper"], "not computed"))
+    for name, value in s["epsilon"].items():
+        if name != "claimed_theorem1":
+            table.add_row(f"epsilon proven, {name.replace('_', ' ')}", _number(value))
     table.add_row("time", f"{s['seconds']:.1f} s")
     console.print(table)
     console.print(f"Privacy: {s['privacy_statement']}", highlight=False)
     console.print(f"Run folder: {s['run_dir']}   Curves: {picture}", highlight=False, soft_wrap=True)
 
 
-def _number(value: float | str | None, missing: str = "-") -> str:
-    return missing if value is None else value if isinstance(value, str) else f"{value:.4g}"
+def _number(value: float | str | None) -> str:
+    return "-" if value is None else value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _share(value: float | None) -> str:

@@ -56,6 +56,7 @@ def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
     return rough if rough > 3 else _pld_epsilon(steps, delta, relation, FINE)
 
 
+@lru_cache(maxsize=1024)
 def calibrate(target: float, delta: float, step: Step, rounds: int, relation: str = "add-remove") -> float:
     """The effective noise multiplier that spends at most `target` in `rounds` such steps, to a part in 2,000."""
 

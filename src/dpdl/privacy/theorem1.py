@@ -45,9 +45,46 @@ class Theorem1:
             + 15 * self.alpha * n / 8
             + self.alpha * self.w_max * (self.h + 1) ** 2 * n / (2 * self.h)
         )
-        q = self.batch_size / (n * self.fewest_records)
+        return self._scale(sensitivity, self.w_max)
+
+    def appendix_sigma(self, epsilon: float) -> float:
+        """The same by the last formula of the paper's appendix.
+
+        It has 15 alpha (1 - w_min) / 8 where the statement has 15 alpha N / 8 (both inside N times the sensitivity, so
+        that the appendix's term becomes 15 alpha (1 - w_min) N / 8), and w_min where it has w_max under the root.
+        """
+        n = self.agents
+        sensitivity = (
+            2 / math.sqrt(self.w_min)
+            + 15 * self.alpha * (1 - self.w_min) * n / 8
+            + self.alpha * self.w_max * (self.h + 1) ** 2 * n / (2 * self.h)
+        )
+        return self._scale(sensitivity, self.w_min) / epsilon
+
+    def complaints(self, epsilon: float, c1: float = 1.0) -> list[str]:
+        """The theorem's own side conditions that do not hold at this epsilon."""
+        sigma, found = self.sigma(epsilon), []
+        if self.rate >= 1 / (32 * sigma):
+            found.append(
+                f"Theorem 1's lemma asks for q < 1 / (32 sigma) = {1 / (32 * sigma):.3g}, but its q is {self.rate:.3g}."
+            )
+        if epsilon > c1 * self.rate**2 * self.rounds:
+            found.append(
+                f"Theorem 1 asks for epsilon <= c_1 q^2 T = {c1 * self.rate**2 * self.rounds:.3g} (c_1 = {c1:g}), but "
+                f"epsilon is {epsilon:.3g}."
+            )
+        if sigma <= 1:
+            found.append(f"Theorem 1's lemma asks for sigma > 1, but its sigma is {sigma:.3g}.")
+        return found
+
+    @property
+    def rate(self) -> float:
+        """The theorem's q = B / (N min_i D_i); a record's true rate is N times larger."""
+        return self.batch_size / (self.agents * self.fewest_records)
+
+    def _scale(self, sensitivity: float, weight: float) -> float:
         spread = math.sqrt(self.rounds * math.log(1 / self.delta))
-        return sensitivity * self.c2 * q * spread / math.sqrt(self.fewest_neighbours / self.w_max)
+        return sensitivity * self.c2 * self.rate * spread / math.sqrt(self.fewest_neighbours / weight)
 
     def sigma(self, epsilon: float) -> float:
         """The smallest noise multiplier the theorem asks for."""

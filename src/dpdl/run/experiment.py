@@ -50,10 +50,18 @@ class Experiment:
     clip: float | None = option(None, "clipping norm C", check=ABOVE_ZERO)
     clip_unit: str = option("sample", "what is clipped to C", names=lambda: ["batch", "chunks", "none", "sample"])
     chunks: int = option(4, "number of chunks for the clip unit 'chunks'", check=AT_LEAST_ONE)
-    noise: str = option("theorem1", "rule that sets the noise multiplier sigma", names=names.noises)
+    noise: str = option("accountant", "rule that sets the noise multiplier sigma", names=names.noises)
+    noise_split: str = option(
+        "equal",
+        "'calibrated' gives dpdl-sound less noise where the update weighs it more",
+        names=lambda: ["calibrated", "equal"],
+    )
     sigma: float | None = option(None, "fixed noise multiplier, instead of a rule", check=ABOVE_ZERO)
     epsilon: float | None = option(None, "privacy budget epsilon that the rule aims at", check=ABOVE_ZERO)
     delta: float = option(1e-5, "delta", check=PROBABILITY)
+    threat: str = option("eavesdropper", "who listens", names=names.threats, also="where K is a number of neighbours")
+    relation: str = option("add-remove", "what one record more or less means", names=names.relations)
+    budget: str | None = option(None, "epsilon that no agent may exceed, or one for each agent, with commas")
     c2: float = option(1.0, "constant c_2 of Theorem 1", check=ABOVE_ZERO)
     h: float = option(1.0, "constant h of Theorem 1", check=ABOVE_ZERO)
     randomness: str = option(
@@ -69,16 +77,15 @@ class Experiment:
     def __post_init__(self) -> None:
         for f in fields(self):
             object.__setattr__(self, f.name, checked(f, getattr(self, f.name)))
-        if self.noise == "accountant":
-            raise InputError(
-                "noise 'accountant' is not available in this version; use theorem1, none, or a fixed sigma."
-            )
+        from dpdl.privacy.threats import threat  # not above: `dpdl run --help` must not wait for torch
+
+        threat(self.threat)
         if self.noise == "none" and self.sigma is not None:
             raise InputError("noise 'none' and a fixed sigma exclude each other; give one of them.")
 
     def resolved(self) -> Experiment:
         """The same experiment with every `None` replaced by the usual value."""
-        usual = defaults_for(self.dataset, self.graph)
+        usual = defaults_for(self.dataset, self.graph, self.noise)
         return replace(self, **{name: value for name, value in usual.items() if getattr(self, name) is None})
 
     def as_dict(self) -> dict[str, Any]:

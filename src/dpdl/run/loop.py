@@ -16,6 +16,7 @@ from dpdl.errors import RunFailed
 from dpdl.net import Net
 from dpdl.run.checkpoint import Checkpoint
 from dpdl.run.interrupt import Interrupted
+from dpdl.run.ledger import Ledger
 from dpdl.run.observe import Examiner, Meter, measure
 from dpdl.run.plan import Plan
 from dpdl.run.store import RunFolder
@@ -49,6 +50,9 @@ class Loop:
         self._examiner = Examiner(p.task, p.data)
         agents = self._net.agents
         self._done = start.round if start else 0
+        self._ledger = Ledger(folder.path / "ledger.jsonl", p) if folder else None
+        billed = self._ledger.open(self._done) if self._ledger else self._done
+        self.end = self._last_round(self._net.share(billed))
         self._began = time.perf_counter() - (start.seconds if start else 0.0)
         self._broken = start.totals[agents, 1] if start else torch.zeros(len(agents), dtype=torch.int64)
         if start:
@@ -57,23 +61,32 @@ class Loop:
         else:
             self._state = p.algorithm.init(p.task.initial.repeat(len(agents), 1))
 
+    def _last_round(self, billed: int) -> int:
+        """Where the run ends: after all its rounds, or when an agent's budget is spent."""
+        p = self.job.plan
+        if p.allowance is None:
+            return p.experiment.rounds
+        return min(p.experiment.rounds, self._done + max(0, p.allowance.rounds - billed))
+
     def run(self) -> Tensor | None:
         """All rounds that are left; the models of all agents on process 0 (None elsewhere)."""
         p, e = self.job.plan, self.job.plan.experiment
-        for t in range(self._done + 1, e.rounds + 1):
+        for t in range(self._done + 1, self.end + 1):
+            if self._ledger:
+                self._ledger.debit(t)
             batches = p.batches(self._net.agents, t)
             self._state, info = p.algorithm.round(self._state, batches, self._net, p.grad, t)
             self._broken += info.values["broken_gradients"].long()
-            due = t == 1 or t % e.eval_every == 0 or t == e.rounds
+            due = t == 1 or t % e.eval_every == 0 or t == self.end
             found = self._measure(info, t) if due else None
             stopping = self._net.agree(self.job.stop.is_set())
-            if t % e.checkpoint_every == 0 or t == e.rounds or stopping:
+            if t % e.checkpoint_every == 0 or t == self.end or stopping:
                 self._save(t)
             if self._net.transport.rank == 0:
                 self.job.watch(t, found)
-            if stopping and t < e.rounds:
+            if stopping and t < self.end:
                 raise Interrupted(f"Interrupted after round {t} of {e.rounds}{self._advice()}")
-        return self._collect_finite(self._state["x"], e.rounds)
+        return self._collect_finite(self._state["x"], self.end)
 
     def _measure(self, info: Info, t: int) -> dict[str, Any] | None:
         models = self._collect_finite(self._state["x"], t)

@@ -48,3 +48,13 @@ def algorithms() -> list[str]:
 def noises() -> list[str]:
     """Rules that set sigma."""
     return ["accountant", "none", "public-code", "theorem1"]
+
+
+def threats() -> list[str]:
+    """Threat models."""
+    return ["eavesdropper", "final-model", "neighbours:K"]
+
+
+def relations() -> list[str]:
+    """Neighbouring relations."""
+    return ["add-remove", "replace-one"]

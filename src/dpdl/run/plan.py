@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 
 from dpdl import algorithms
 from dpdl import graph as graphs
-from dpdl.algorithms import Algorithm
+from dpdl.algorithms import Algorithm, SoundDPDL
+from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.keys import digest
 from dpdl.privacy import (
@@ -27,7 +29,10 @@ from dpdl.privacy import (
     Unclipped,
 )
 from dpdl.privacy.theorem1 import Theorem1, public_code_sigma
+from dpdl.privacy.threats import threat
+from dpdl.run.budget import Allowance, allowance, parse
 from dpdl.run.experiment import Experiment
+from dpdl.run.planner import Question
 from dpdl.tasks import data as datasets
 from dpdl.tasks import models
 from dpdl.tasks.data import Dataset
@@ -51,6 +56,8 @@ class Plan:
     grad: PrivateGradient
     sampling: Sampling
     theorem1: Theorem1
+    question: Question
+    allowance: Allowance | None  # None: no budget was set
 
     def batches(self, agents: Tensor, t: int) -> list[Batch]:
         """The minibatches of some agents in round t."""
@@ -81,11 +88,17 @@ def plan(
     dtype = {"float32": torch.float32, "float64": torch.float64}[e.dtype]
     task = Task(model or models.build(e.model, data.shape, data.classes, e.seed), dtype=dtype)
     task.check(data.inputs(data.x_test[:2], dtype), data.y_test[:2], data.classes)
-    theorem1 = _theorem1(e, graph, min(map(len, parts)))
+    theorem1 = make_theorem1(e, graph, min(map(len, parts)))
     randomness = Secure() if e.randomness == "secure" else Reproducible(e.seed)
-    grad = PrivateGradient(task, _clip(e), _sigma(e, graph, theorem1), e.batch, randomness)
+    algorithm = make_algorithm(e)
+    question = make_question(e, algorithm, graph, [len(part) for part in parts], task.size)
+    sigma = _sigma(e, question, theorem1)
+    grad = PrivateGradient(task, _clip(e), sigma, e.batch, randomness, _factors(e, algorithm, graph))
     sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
-    return Plan(e, graph, data, parts, task, make_algorithm(e), grad, sampling, theorem1)
+    allowed = None
+    if e.budget is not None:
+        allowed = allowance(question, sigma, threat(e.threat), parse(e.budget, len(graph)))
+    return Plan(e, graph, data, parts, task, algorithm, grad, sampling, theorem1, question, allowed)
 
 
 def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
@@ -122,7 +135,8 @@ def _clip(e: Experiment) -> Clip:
             return Unclipped(e.batch, e.clip)
 
 
-def _theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1:
+def make_theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1:
+    """Theorem 1 for this experiment."""
     assert e.batch and e.alpha is not None
     return Theorem1(
         agents=len(graph),
@@ -139,14 +153,39 @@ def _theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1:
     )
 
 
-def _sigma(e: Experiment, graph: Graph, theorem1: Theorem1) -> float:
+def make_question(e: Experiment, algorithm: Algorithm, graph: Graph, records: list[int], size: int) -> Question:
+    """All that privacy depends on, except sigma."""
+    assert e.batch
+    fixed = e.sampling == "fixed"
+    if fixed and e.relation == "add-remove" and e.noise == "accountant" and e.sigma is None:
+        raise InputError("Fixed-size batches are accounted for under replace-one only; add --relation replace-one.")
+    bounded = e.clip_unit == "sample"
+    return Question(algorithm, graph, records, e.batch, e.rounds, e.delta, size, e.relation, fixed, bounded)
+
+
+def _factors(e: Experiment, algorithm: Algorithm, graph: Graph) -> np.ndarray | None:
+    if isinstance(algorithm, SoundDPDL):
+        return algorithm.noise_factors(graph)
+    if e.noise_split != "equal":
+        raise InputError(f"noise_split {e.noise_split!r} is for dpdl-sound only, not for {e.algorithm}.")
+    return None
+
+
+def _sigma(e: Experiment, question: Question, theorem1: Theorem1) -> float:
     assert e.epsilon and e.batch
     if e.sigma is not None:
         return e.sigma
     match e.noise:
+        case "accountant":
+            sigma = question.sigma(e.epsilon, threat(e.threat))
+            if math.isfinite(sigma):
+                return sigma
+            raise PrivacyRefused(
+                f"No noise proves epsilon = {e.epsilon:g} with clip_unit {e.clip_unit!r}; only sample bounds a record."
+            )
         case "theorem1":
             return theorem1.sigma(e.epsilon)
         case "public-code":
-            return public_code_sigma(graph.W, e.batch, e.epsilon)
+            return public_code_sigma(question.graph.W, e.batch, e.epsilon)
         case _:
             return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from typing import Any
 
@@ -9,10 +10,15 @@ import numpy as np
 import torch
 
 from dpdl import __version__
-from dpdl.privacy import PerSample
+from dpdl.privacy.threats import EAVESDROPPER, USUAL, threat
 from dpdl.run.plan import Plan
 
-NOT_PROVEN = "This version has no privacy accountant: nothing is proven for any threat model."
+CLAIMED = "claimed_theorem1"
+LISTENERS = {
+    "eavesdropper": "an eavesdropper on all links",
+    "neighbours": "curious neighbours",
+    "final-model": "somebody who sees the models only",
+}
 
 
 def summarise(plan: Plan, last: dict[str, Any], run_dir: str | None) -> dict[str, Any]:
@@ -24,7 +30,7 @@ def summarise(plan: Plan, last: dict[str, Any], run_dir: str | None) -> dict[str
         "model": e.model,
         "graph": e.graph,
         "agents": len(plan.graph),
-        "rounds": e.rounds,
+        "rounds": last["round"],
         "seed": e.seed,
         "parameters": plan.task.size,
         "sigma": plan.grad.noise_multiplier,
@@ -32,9 +38,9 @@ def summarise(plan: Plan, last: dict[str, Any], run_dir: str | None) -> dict[str
         "accuracy": last["accuracy"],
         "train_loss": last["train_loss"]["mean"],
         "consensus_distance": last["consensus_distance"],
-        "epsilon": epsilons(plan),
+        "epsilon": epsilons(plan, last["round"]),
         "epsilon_note": epsilon_note(plan),
-        "privacy_statement": statement(plan),
+        "privacy_statement": statement(plan, last["round"]),
         "bytes_sent": last["bytes_sent"],
         "broken_gradients": last["broken_gradients"],
         "records": {"fewest": min(map(len, plan.parts)), "most": max(map(len, plan.parts))},
@@ -49,43 +55,55 @@ def summarise(plan: Plan, last: dict[str, Any], run_dir: str | None) -> dict[str
     }
 
 
-def epsilons(plan: Plan) -> dict[str, float | str | None]:
-    """What Theorem 1 claims, and what is proven: nothing yet (null), or that nothing can be (unbounded)."""
+def epsilons(plan: Plan, rounds: int) -> dict[str, float | str]:
+    """What Theorem 1 claims, and what is proven after some rounds, for every threat model."""
     sigma = plan.grad.noise_multiplier
-    bounded = sigma > 0 and isinstance(plan.grad.clip, PerSample)
-    proven = None if bounded else "unbounded"
-    claimed = plan.theorem1.epsilon(sigma) if sigma > 0 else "unbounded"
-    return {"claimed_theorem1": claimed, "eavesdropper": proven, "neighbour": proven, "final_model": proven}
+    listeners = dict.fromkeys([*USUAL, threat(plan.experiment.threat)])
+    claimed = plan.theorem1.epsilon(sigma) if sigma > 0 else math.inf
+    values = {CLAIMED: claimed, **{t.key: plan.question.worst(sigma, t, rounds) for t in listeners}}
+    return {name: value if math.isfinite(value) else "unbounded" for name, value in values.items()}
 
 
 def epsilon_note(plan: Plan) -> str:
     """Why the proven epsilons are what they are."""
+    e, q = plan.experiment, plan.question
     if plan.grad.noise_multiplier == 0:
         return "No noise is added: there is no privacy to measure."
-    if not isinstance(plan.grad.clip, PerSample):
+    if not q.bounded:
         return (
-            f"Clip unit {plan.experiment.clip_unit!r} does not bound what a single record can do by C / B, which "
-            "Theorem 1 presupposes: no guarantee."
+            f"Clip unit {e.clip_unit!r} does not bound what a single record can do by C / B, which the noise is made "
+            "for: no guarantee."
         )
-    return NOT_PROVEN
+    if q.fixed:
+        return "Fixed-size batches are accounted for by Rényi DP under replacement of one record, which is loose."
+    if not math.isfinite(q.worst(plan.grad.noise_multiplier, EAVESDROPPER)):
+        return "The noise is too small for the bound on the un-noised self-gradient: nothing is proven."
+    return "Epsilon is that of the agent that is worst off, by privacy-loss distributions."
 
 
-def statement(plan: Plan) -> str:
+def statement(plan: Plan, rounds: int) -> str:
     """Prose for a person who must decide whether this may be published."""
     e, sigma = plan.experiment, plan.grad.noise_multiplier
     if sigma == 0:
         return "No privacy: gradients are exchanged without noise."
-    claimed = plan.theorem1.epsilon(sigma)
-    words = [
-        f"Theorem 1 of the DPDL paper, with c_2 = {e.c2:g} and h = {e.h:g}, claims ({claimed:.4g}, {e.delta:g})-"
-        f"differential privacy for this run (noise multiplier {sigma:.4g}, {e.sampling} sampling, clip unit: "
-        f"{e.clip_unit}, {e.rounds} rounds).",
-        "That claim is not a guarantee: the theorem uses a sampling rate N times too small and counts one release per "
-        "round where every neighbour gets one.",
-    ]
-    if e.algorithm == "dpdl":
-        words.append("Algorithm 1 also lets an un-noised gradient into the update that neighbours receive.")
+    listener = threat(e.threat)
+    proven = epsilons(plan, rounds)[listener.key]
+    unit = "added or removed" if e.relation == "add-remove" and e.sampling == "poisson" else "replaced"
+    if isinstance(proven, str):
+        words = [f"Nothing is proven against {LISTENERS[listener.kind]}."]
+    else:
+        words = [
+            f"Proven: ({proven:.4g}, {e.delta:g})-differential privacy for one record {unit} in one agent's data, "
+            f"against {LISTENERS[listener.kind]}, over {rounds} rounds ({e.sampling} sampling, every {e.clip_unit} "
+            f"clipped, noise multiplier {sigma:.4g})."
+        ]
     words.append(epsilon_note(plan))
+    words.append(
+        f"Theorem 1 of the DPDL paper (c_2 = {e.c2:g}, h = {e.h:g}) claims epsilon = "
+        f"{plan.theorem1.epsilon(sigma):.4g} for this noise; that claim is not a guarantee."
+    )
+    if e.algorithm == "dpdl":
+        words.append("Algorithm 1 lets an un-noised gradient into what neighbours receive; dpdl-sound does not.")
     if plan.grad.randomness.repeatable:
         words.append("The noise is seeded and the seed is known, so this run is a simulation: it protects nobody.")
     return " ".join(words)

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from dpdl.errors import InputError
+from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.net import blocks
 from dpdl.parallel import one_thread_per_operation
@@ -123,6 +123,12 @@ def _run(job: Job, transport: Transport, folder: RunFolder | None) -> Result | N
     summary = summarise(job.plan, loop.metrics[-1], str(folder.path) if folder else None)
     if folder:
         folder.finish(summary)
+    spent = job.plan.allowance
+    if spent and loop.end < job.plan.experiment.rounds:
+        raise PrivacyRefused(
+            f"Stopped after round {loop.end} of {job.plan.experiment.rounds}: one more would exceed the budget of "
+            f"agent {spent.agent}, epsilon = {spent.budget:g}. The models so far are saved."
+        )
     return Result(summary, loop.metrics, models, job.plan)
 
 

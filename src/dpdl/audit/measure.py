@@ -1,0 +1,180 @@
+"""An audit from end to end: play, attack, certify, and put the result beside what is claimed and what is proven."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpdl.algorithms import SoundDPDL
+from dpdl.audit.certify import Certificate, Numbers, clopper_pearson, gdp
+from dpdl.audit.game import Game, Linear, Present
+from dpdl.audit.statistics import Combination, adversary, combine, public
+from dpdl.audit.view import Ears
+from dpdl.errors import InputError
+from dpdl.keys import generator
+from dpdl.privacy import PerSample, PrivateGradient, Randomness, Reproducible
+from dpdl.privacy.theorem1 import Theorem1
+from dpdl.privacy.threats import Threat
+from dpdl.run.planner import Question
+
+SAMPLES_PER_ROW = 1000
+"""Numbers of the rehearsal for every row whose weight is sought: the weights are then within about 0.1 % of the best."""
+
+Watch = Callable[[int], None]
+"""Is told the round that is done."""
+
+
+@final
+@dataclass(frozen=True)
+class Scores:
+    """The scores of canaries that were in and out, and the distance of the two in one round, as the adversary sees it."""
+
+    inside: Numbers
+    outside: Numbers
+    mu: float  # 1 / sigma_eff of the adversary's statistic, from its signal and the noise of its rehearsal
+    rounds: int  # in which there was something to compute
+
+    def sigma_eff(self, confidence: float) -> tuple[float, float, float]:
+        """sigma_eff measured when every record takes part in every round, with its confidence interval.
+
+        Scores are then Gaussian, in and out with one deviation, and their standardised distance is
+        sqrt(rounds) / sigma_eff.
+        """
+        n, m = len(self.inside), len(self.outside)
+        pooled = (self.inside.var(ddof=1) * (n - 1) + self.outside.var(ddof=1) * (m - 1)) / (n + m - 2)
+        distance = float((self.inside.mean() - self.outside.mean()) / math.sqrt(pooled))
+        error = math.sqrt(1 / n + 1 / m + distance**2 / (2 * (n + m - 2)))
+        reach = float(ndtri(0.5 + confidence / 2)) * error
+        far, near = distance + reach, distance - reach
+        root = math.sqrt(self.rounds)
+        return tuple(root / d if d > 0 else math.inf for d in (distance, far, near))  # type: ignore[return-value]
+
+
+@final
+@dataclass(frozen=True)
+class AuditResult:
+    """Claim, lower bounds and proof for one noise multiplier, one threat and one delta."""
+
+    threat: Threat
+    sigma: float
+    agent: int  # whose record was attacked
+    claimed: float  # epsilon by Theorem 1
+    proven: float  # epsilon by the accountant; infinity when nothing is proven
+    by_counting: Certificate  # Clopper-Pearson
+    by_gdp: Certificate
+    sigma_eff_proven: float
+    sigma_eff_attack: float  # of the adversary's statistic
+    sigma_eff_measured: tuple[float, float, float] | None  # with its interval; None under sampling
+
+    @property
+    def certified(self) -> float:
+        """The larger of the two lower bounds."""
+        return max(self.by_counting.epsilon, self.by_gdp.epsilon)
+
+    @property
+    def refutes_claim(self) -> bool:
+        """Whether more than Theorem 1's epsilon was certified."""
+        return self.certified > self.claimed
+
+    @property
+    def refutes_proof(self) -> bool:
+        """Whether more than the accountant's epsilon was certified: then the proof or the code is wrong."""
+        return self.certified > self.proven
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence."""
+        if self.refutes_proof:
+            return "The attack gains more than the accountant allows: the proof or the code is wrong."
+        if self.refutes_claim:
+            return "Theorem 1's epsilon does not hold; the attack stays below what the accountant proves."
+        return "The attack gains no more than Theorem 1 claims, and no more than the accountant proves."
+
+
+def audit(
+    question: Question,
+    theorem1: Theorem1,
+    sigma: float,
+    threat: Threat,
+    *,
+    canaries: int = 2000,
+    confidence: float = 0.95,
+    randomness: Randomness | None = None,
+    seed: int = 0,
+    watch: Watch | None = None,
+) -> AuditResult:
+    """Attack the agent that gives away most. `question.size` must be the number of canaries."""
+    agent = max(range(len(question.graph)), key=lambda i: question.epsilon(i, sigma, threat))
+    game = honest_game(question, sigma, canaries, agent, randomness or Reproducible(seed))
+    scores = attack(game, threat, seed, watch)
+    step = question.step(agent, sigma, threat)
+    return AuditResult(
+        threat,
+        sigma,
+        agent,
+        theorem1.epsilon(sigma),
+        question.epsilon(agent, sigma, threat),
+        clopper_pearson(scores.inside, scores.outside, question.delta, confidence),
+        gdp(scores.inside, scores.outside, question.delta, confidence),
+        step.sigma,
+        1 / scores.mu if scores.mu else math.inf,
+        scores.sigma_eff(confidence) if game.rate >= 1 else None,
+    )
+
+
+def honest_game(question: Question, sigma: float, canaries: int, agent: int, randomness: Randomness) -> Game:
+    """The game that a question is about: per-sample clipping, Poisson sampling, this sigma."""
+    if question.size != canaries:
+        raise InputError(f"The proof is for {question.size} parameters, the game has {canaries}: they must be equal.")
+    if question.fixed or not question.bounded or question.relation != "add-remove":
+        raise InputError("The audit plays add-remove with Poisson sampling and every sample clipped.")
+    if not math.isfinite(sigma) or sigma <= 0:
+        raise InputError(f"sigma must be a finite number above 0, not {sigma!r}.")
+    algorithm = question.algorithm
+    factors = algorithm.noise_factors(question.graph) if isinstance(algorithm, SoundDPDL) else None
+    clip = PerSample(1.0, question.batch)  # C is a unit: everything is proportional to it
+    grad = PrivateGradient(Linear(canaries), clip, sigma, question.batch, randomness, factors)
+    return Game(algorithm, question.graph, grad, question.records[agent], question.rounds, agent)
+
+
+def attack(game: Game, threat: Threat, seed: int = 0, watch: Watch | None = None) -> Scores:
+    """Rehearse, put every canary in by a fair coin, listen to T rounds, and score every canary."""
+    present = generator(seed, "canary").random(game.canaries) < 0.5
+    combination = rehearse(game, threat)
+    scores, rounds = listen(game, present, threat, combination, watch)
+    return Scores(scores[present], scores[~present], combination.mu, rounds)
+
+
+def rehearse(game: Game, threat: Threat) -> Combination:
+    """How the adversary weighs its rows: learnt from runs without records, never from the run it attacks."""
+    ears = Ears(threat, game.graph, game.agent)
+    listener = adversary(ears, _public(game))
+    rounds = 2 + SAMPLES_PER_ROW * len(listener.signal) // game.canaries
+    heard = (listener.listen(heard) for heard in game.rehearse(ears, rounds))
+    return combine((rows for rows in heard if rows is not None), listener.signal)
+
+
+def listen(
+    game: Game, present: Present, threat: Threat, combination: Combination, watch: Watch | None = None
+) -> tuple[Numbers, int]:
+    """The score of every canary after T rounds, and in how many of them there was something to compute."""
+    ears = Ears(threat, game.graph, game.agent)
+    listener = adversary(ears, _public(game))
+    scores, rounds = np.zeros(game.canaries), 0
+    for t, heard in enumerate(game.play(present, ears), 1):
+        rows = listener.listen(heard)
+        if rows is not None:
+            scores += combination.score(rows, game.rate)
+            rounds += 1
+        if watch:
+            watch(t)
+    return scores, rounds
+
+
+def _public(game: Game):  # type: ignore[no-untyped-def]
+    return public(game.algorithm, game.graph, game.agent, game.grad.clip.clip_norm / game.grad.batch_size)

@@ -1,0 +1,64 @@
+"""What an adversary hears: the messages at the exit of `Net` that its threat model may see, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from torch import Tensor
+
+from dpdl.graph import Graph
+from dpdl.net import Leaving
+from dpdl.privacy.threats import Threat
+
+Edge = tuple[int, int]
+Heard = Mapping[str, Mapping[Edge, Tensor]]
+"""The messages of one round: channel -> (source, target) -> row."""
+
+
+@final
+@dataclass(frozen=True)
+class Ears:
+    """Which messages a threat model may see, when it is after a record of `agent`."""
+
+    threat: Threat
+    graph: Graph
+    agent: int
+
+    @property
+    def coalition(self) -> frozenset[int]:
+        """The first K neighbours of the agent, for `neighbours:K`; any choice gives a valid lower bound."""
+        around = [int(j) for j in self.graph.neighbours(self.agent) if j != self.agent]
+        return frozenset(around[: self.threat.neighbours])
+
+    def hears(self, channel: str, source: int, target: int) -> bool:
+        """Whether a message of this channel on this link is heard."""
+        match self.threat.kind:
+            case "eavesdropper":
+                return True
+            case "neighbours":
+                return bool({source, target} & self.coalition)
+            case _:
+                return channel == "model"
+
+
+@final
+class Tap:
+    """An observer at the exit. It keeps what may be heard of the round under way, until it is taken."""
+
+    def __init__(self, ears: Ears) -> None:
+        self._ears = ears
+        self._now: dict[str, dict[Edge, Tensor]] = {}
+
+    def __call__(self, leaving: Leaving) -> None:
+        """Messages on their way."""
+        kept = self._now.setdefault(leaving.channel, {})
+        for (source, target), at in zip(leaving.edges.tolist(), leaving.at.tolist(), strict=True):
+            if self._ears.hears(leaving.channel, source, target):
+                kept[source, target] = leaving.rows[at]
+
+    def take(self) -> Heard:
+        """What was heard since the last time."""
+        heard, self._now = self._now, {}
+        return heard
