@@ -25,7 +25,6 @@ from dpdl.audit.view import Ears, Heard, Tap
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.net import Net
-from dpdl.parallel import one_thread_per_operation
 from dpdl.privacy import Poisson, PrivateGradient
 from dpdl.types import Batch, Parameters
 
@@ -104,8 +103,7 @@ class Game:
         for t in rounds:
             batches = [empty] * len(self.graph)
             batches[self.agent] = self._batch(self._drawn(present, t))
-            with one_thread_per_operation():
-                state, _ = self.algorithm.round(state, batches, net, self.grad, t)
+            state, _ = self.algorithm.round(state, batches, net, self.grad, t)
             yield tap.take()
 
     def _drawn(self, present: Present, t: int) -> npt.NDArray[np.int64]:

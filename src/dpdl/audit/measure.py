@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,33 +13,44 @@ from scipy.special import ndtri
 from dpdl.algorithms import SoundDPDL
 from dpdl.audit.certify import Certificate, Numbers, clopper_pearson, gdp
 from dpdl.audit.game import Game, Linear, Present
-from dpdl.audit.statistics import Combination, adversary, combine, public
+from dpdl.audit.statistics import Adversary, Combination, adversary, combine, public
 from dpdl.audit.view import Ears
 from dpdl.errors import InputError
 from dpdl.keys import generator
+from dpdl.parallel import one_thread_per_operation
 from dpdl.privacy import PerSample, PrivateGradient, Randomness, Reproducible
 from dpdl.privacy.theorem1 import Theorem1
 from dpdl.privacy.threats import Threat
 from dpdl.run.planner import Question
 
 SAMPLES_PER_ROW = 1000
-"""Numbers of the rehearsal for every row whose weight is sought: the weights are then within about 0.1 % of the best."""
+"""Numbers to rehearse with for every row to be weighed: the loss against the best weights is then about 0.1 %."""
+
+FEWEST_CANARIES = 20
 
 Watch = Callable[[int], None]
 """Is told the round that is done."""
 
 
+class Measured(NamedTuple):
+    """A value and its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
 @final
 @dataclass(frozen=True)
 class Scores:
-    """The scores of canaries that were in and out, and the distance of the two in one round, as the adversary sees it."""
+    """The scores of canaries that were in and of canaries that were out."""
 
     inside: Numbers
     outside: Numbers
-    mu: float  # 1 / sigma_eff of the adversary's statistic, from its signal and the noise of its rehearsal
+    mu: float  # 1 / sigma_eff of the adversary's statistic, from its signal and the noise it rehearsed with
     rounds: int  # in which there was something to compute
 
-    def sigma_eff(self, confidence: float) -> tuple[float, float, float]:
+    def sigma_eff(self, confidence: float) -> Measured:
         """sigma_eff measured when every record takes part in every round, with its confidence interval.
 
         Scores are then Gaussian, in and out with one deviation, and their standardised distance is
@@ -50,9 +61,8 @@ class Scores:
         distance = float((self.inside.mean() - self.outside.mean()) / math.sqrt(pooled))
         error = math.sqrt(1 / n + 1 / m + distance**2 / (2 * (n + m - 2)))
         reach = float(ndtri(0.5 + confidence / 2)) * error
-        far, near = distance + reach, distance - reach
         root = math.sqrt(self.rounds)
-        return tuple(root / d if d > 0 else math.inf for d in (distance, far, near))  # type: ignore[return-value]
+        return Measured(*(root / d if d > 0 else math.inf for d in (distance, distance + reach, distance - reach)))
 
 
 @final
@@ -62,6 +72,7 @@ class AuditResult:
 
     threat: Threat
     sigma: float
+    rate: float  # q of the attacked agent
     agent: int  # whose record was attacked
     claimed: float  # epsilon by Theorem 1
     proven: float  # epsilon by the accountant; infinity when nothing is proven
@@ -69,12 +80,12 @@ class AuditResult:
     by_gdp: Certificate
     sigma_eff_proven: float
     sigma_eff_attack: float  # of the adversary's statistic
-    sigma_eff_measured: tuple[float, float, float] | None  # with its interval; None under sampling
+    sigma_eff_measured: Measured | None  # None under sampling: the coins are private
 
     @property
     def certified(self) -> float:
-        """The larger of the two lower bounds."""
-        return max(self.by_counting.epsilon, self.by_gdp.epsilon)
+        """The larger of the lower bounds that rest on no assumption; that by GDP is one when the rate is 1."""
+        return max(self.by_counting.epsilon, self.by_gdp.epsilon if self.rate >= 1 else 0.0)
 
     @property
     def refutes_claim(self) -> bool:
@@ -116,6 +127,7 @@ def audit(
     return AuditResult(
         threat,
         sigma,
+        game.rate,
         agent,
         theorem1.epsilon(sigma),
         question.epsilon(agent, sigma, threat),
@@ -129,6 +141,8 @@ def audit(
 
 def honest_game(question: Question, sigma: float, canaries: int, agent: int, randomness: Randomness) -> Game:
     """The game that a question is about: per-sample clipping, Poisson sampling, this sigma."""
+    if canaries < FEWEST_CANARIES:
+        raise InputError(f"canaries must be at least {FEWEST_CANARIES}, not {canaries}: fewer certify nothing.")
     if question.size != canaries:
         raise InputError(f"The proof is for {question.size} parameters, the game has {canaries}: they must be equal.")
     if question.fixed or not question.bounded or question.relation != "add-remove":
@@ -145,15 +159,15 @@ def honest_game(question: Question, sigma: float, canaries: int, agent: int, ran
 def attack(game: Game, threat: Threat, seed: int = 0, watch: Watch | None = None) -> Scores:
     """Rehearse, put every canary in by a fair coin, listen to T rounds, and score every canary."""
     present = generator(seed, "canary").random(game.canaries) < 0.5
-    combination = rehearse(game, threat)
-    scores, rounds = listen(game, present, threat, combination, watch)
+    with one_thread_per_operation():
+        combination = rehearse(game, threat)
+        scores, rounds = listen(game, present, threat, combination, watch)
     return Scores(scores[present], scores[~present], combination.mu, rounds)
 
 
 def rehearse(game: Game, threat: Threat) -> Combination:
     """How the adversary weighs its rows: learnt from runs without records, never from the run it attacks."""
-    ears = Ears(threat, game.graph, game.agent)
-    listener = adversary(ears, _public(game))
+    ears, listener = _listener(game, threat)
     rounds = 2 + SAMPLES_PER_ROW * len(listener.signal) // game.canaries
     heard = (listener.listen(heard) for heard in game.rehearse(ears, rounds))
     return combine((rows for rows in heard if rows is not None), listener.signal)
@@ -163,8 +177,7 @@ def listen(
     game: Game, present: Present, threat: Threat, combination: Combination, watch: Watch | None = None
 ) -> tuple[Numbers, int]:
     """The score of every canary after T rounds, and in how many of them there was something to compute."""
-    ears = Ears(threat, game.graph, game.agent)
-    listener = adversary(ears, _public(game))
+    ears, listener = _listener(game, threat)
     scores, rounds = np.zeros(game.canaries), 0
     for t, heard in enumerate(game.play(present, ears), 1):
         rows = listener.listen(heard)
@@ -176,5 +189,7 @@ def listen(
     return scores, rounds
 
 
-def _public(game: Game):  # type: ignore[no-untyped-def]
-    return public(game.algorithm, game.graph, game.agent, game.grad.clip.clip_norm / game.grad.batch_size)
+def _listener(game: Game, threat: Threat) -> tuple[Ears, Adversary]:
+    ears = Ears(threat, game.graph, game.agent)
+    unit = game.grad.clip.clip_norm / game.grad.batch_size
+    return ears, adversary(ears, public(game.algorithm, game.graph, game.agent, unit))

@@ -88,19 +88,19 @@ class Adversary(Protocol):
         ...
 
 
-def adversary(ears: Ears, public: Public) -> Adversary:
+def adversary(ears: Ears, known: Public) -> Adversary:
     """A fresh one, that has heard nothing."""
-    return Models(public) if ears.threat.kind == "final-model" else Links(public, ears)
+    return Models(known) if ears.threat.kind == "final-model" else Links(known, ears)
 
 
 @final
 class Links:
     """Hears cross-gradients and momenta on some links, or on all."""
 
-    def __init__(self, public: Public, ears: Ears) -> None:
-        self._public = public
-        i, n = public.agent, len(public.graph)
-        around = {agent: public.neighbours(agent) for agent in range(n)}
+    def __init__(self, known: Public, ears: Ears) -> None:
+        self._public = known
+        i, n = known.agent, len(known.graph)
+        around = {agent: known.neighbours(agent) for agent in range(n)}
         audible = {j for j in range(n) if any(ears.hears("momentum", j, k) for k in around[j])}
         self._direct: list[Edge] = [(i, k) for k in around[i] if ears.hears("gradient", i, k)]
         # Agents whose momentum can be undone, each with those of its answers that are heard.
@@ -162,9 +162,9 @@ class Links:
 class Models:
     """Sees the model of every agent at the start of every round, and infers W G of the round before."""
 
-    def __init__(self, public: Public) -> None:
-        self._public = public
-        p, i, n = public, public.agent, len(public.graph)
+    def __init__(self, known: Public) -> None:
+        self._public = p = known
+        i, n = p.agent, len(p.graph)
         moved = np.zeros(n)
         for j in p.neighbours(i):
             moved[j] = p.b(j, i) / n
@@ -222,6 +222,6 @@ def combine(rehearsed: Iterable[Tensor], signal: Numbers) -> Combination:
         count += values.shape[1]
     covariance = total / count
     covariance += RIDGE * np.trace(covariance) / len(signal) * np.eye(len(signal))
-    direction = np.linalg.solve(covariance, signal)
+    direction = np.asarray(np.linalg.solve(covariance, signal), np.float64)
     mu = math.sqrt(max(float(signal @ direction), 0.0))
     return Combination(direction / mu if mu else direction, mu)

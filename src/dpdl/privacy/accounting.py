@@ -19,7 +19,8 @@ from typing import Any, final
 from dpdl.errors import InputError
 
 RELATIONS = ("add-remove", "replace-one")
-FINE, COARSE = 1e-4, 1e-3  # grids of the privacy loss; the coarse one is off by less than 1e-4 of an epsilon above 3
+# Grids of the privacy loss, and the epsilon from which each is fine enough: its error is then below one part in 1,000.
+GRIDS = ((1e-2, 30.0), (1e-3, 3.0), (1e-4, 0.0))
 LARGEST_SIGMA = 1e6
 
 
@@ -52,8 +53,11 @@ def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
         return math.inf
     if any(step.fixed for step, _ in steps):
         return rdp_epsilon(steps, delta, relation)
-    rough = _pld_epsilon(steps, delta, relation, COARSE)
-    return rough if rough > 3 else _pld_epsilon(steps, delta, relation, FINE)
+    for grid, enough in GRIDS:
+        found = _pld_epsilon(steps, delta, relation, grid)
+        if found > enough:
+            break
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -74,7 +74,7 @@ def recompute(path: Path) -> dict[str, float]:
         count = len(_rounds(path))
     except OSError as failure:
         raise InputError(f"Ledger {str(path)!r} cannot be read: {failure.strerror}.") from failure
-    except (ValueError, KeyError, TypeError) as failure:
+    except (ValueError, KeyError, TypeError, AttributeError) as failure:
         raise InputError(f"Ledger {str(path)!r} is damaged: {failure}.") from failure
     worst = {}
     for name, of_agents in steps.items():

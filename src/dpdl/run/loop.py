@@ -17,7 +17,7 @@ from dpdl.net import Net
 from dpdl.run.checkpoint import Checkpoint
 from dpdl.run.interrupt import Interrupted
 from dpdl.run.ledger import Ledger
-from dpdl.run.observe import Examiner, Meter, measure
+from dpdl.run.observe import Examiner, Gate, Meter, measure
 from dpdl.run.plan import Plan
 from dpdl.run.store import RunFolder
 from dpdl.transport import Transport
@@ -46,7 +46,7 @@ class Loop:
         self.folder = folder
         self.metrics = folder.metrics() if folder else []
         self._meter = Meter(len(p.graph))
-        self._net = Net(p.graph, transport, [self._meter])
+        self._net = Net(p.graph, transport, [Gate(p.algorithm.releases(p.grad)), self._meter])
         self._examiner = Examiner(p.task, p.data)
         agents = self._net.agents
         self._done = start.round if start else 0

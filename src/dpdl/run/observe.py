@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from dpdl.algorithms import Info
+from dpdl.errors import PrivacyRefused
 from dpdl.net import Leaving, Net
 from dpdl.parallel import each
+from dpdl.privacy.releases import Release
 from dpdl.rows import first_equal
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.task import Task
@@ -29,6 +31,21 @@ class Meter:
         """Observe one exchange."""
         messages = torch.bincount(leaving.edges[:, 0], minlength=len(self.bytes))
         self.bytes += messages * (leaving.bytes // max(1, len(leaving.edges)))
+
+
+class Gate:
+    """Lets only declared channels through: what was not declared was not accounted for."""
+
+    def __init__(self, releases: Sequence[Release]) -> None:
+        self._channels = {release.channel for release in releases}
+
+    def __call__(self, leaving: Leaving) -> None:
+        """Stop a message before it leaves."""
+        if leaving.channel not in self._channels:
+            raise PrivacyRefused(
+                f"The algorithm tried to send on channel {leaving.channel!r}, which it has not declared; "
+                f"declared: {', '.join(sorted(self._channels))}."
+            )
 
 
 class Examiner:

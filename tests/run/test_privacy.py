@@ -1,0 +1,313 @@
+"""Planning, budgets and the ledger: what a run may give away, and what it says it gave."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+import dpdl
+from dpdl import graph as graphs
+from dpdl.algorithms import DPDL, NAMES, SoundDPDL
+from dpdl.errors import InputError, PrivacyRefused
+from dpdl.net import Leaving
+from dpdl.privacy.accounting import Step, epsilon
+from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, USUAL, threat
+from dpdl.run.budget import allowance, parse
+from dpdl.run.ledger import recompute
+from dpdl.run.observe import Gate
+from dpdl.run.plan import plan
+from dpdl.run.planner import Question
+from dpdl.tasks.data import Dataset
+from tests.conftest import small_module
+from tests.run.test_train import SMALL, StopAt, changed, train
+
+
+def question(kind: type = SoundDPDL, graph=None, records=6000, **more) -> Question:
+    graph = graph or graphs.complete(10)
+    sizes = [records] * len(graph) if isinstance(records, int) else records
+    settings = {"batch": 216, "rounds": 1000, "delta": 1e-5, "size": 44_426} | more
+    return Question(kind(lr=0.1, momentum=0.7, alpha=1.5), graph, sizes, **settings)
+
+
+# ------------------------------------------------------------------- exposure
+@pytest.mark.parametrize(("target", "sigma"), [(0.25, 48.0), (0.5, 25.6), (1.0, 13.8)])
+def test_dpdl_sound_on_the_complete_graph(target: float, sigma: float) -> None:
+    for listener in USUAL:
+        assert question().sigma(target, listener) == pytest.approx(sigma, abs=0.06)
+
+
+@pytest.mark.parametrize(("target", "sigma"), [(0.25, 84), (0.5, 45), (1.0, 24)])
+def test_dpdl_against_an_eavesdropper_on_the_complete_graph(target: float, sigma: float) -> None:
+    assert question(DPDL).sigma(target, EAVESDROPPER) == pytest.approx(sigma, abs=0.7)
+
+
+def test_theorem_1_overstates_the_protection_many_times() -> None:
+    proven = [question(DPDL).worst(sigma, EAVESDROPPER) for sigma in (5.79, 2.89, 1.45)]
+    assert 4.8 < proven[0] < 7
+    assert 21 < proven[1] < 38
+    assert 150 < proven[2] < 290
+
+
+def test_eavesdropper_formula_written_out_for_an_irregular_graph() -> None:
+    """(m - 1) + (1 + alpha N sqrt(w_ii) kappa)^2 for every agent of a star."""
+    graph, algorithm = graphs.star(5), DPDL(0.1, 0.7, 1.5)
+    for i in range(5):
+        expected = graph.sizes[i] - 1 + (1 + 1.5 * 5 * math.sqrt(graph.W[i, i]) * 0.758) ** 2
+        assert algorithm.exposure(graph, i, EAVESDROPPER) == pytest.approx(expected, rel=1e-12)
+
+
+def test_coalition_formula_written_out_for_a_ring() -> None:
+    """Ring of 5, w = 1/3, alpha 2: agent 0 against its neighbour 1, and against somebody who sees models only."""
+    graph, algorithm = graphs.ring(5), DPDL(0.1, 0.7, 2.0)
+    own = (math.sqrt(3) + 2 * 5 * 0.758) ** 2
+    against_one = 1 + own / (3 + 3) + 3 / (3 + 3 + 3)  # agent 4's noise stays whole: its neighbours are 3, 4, 0
+    assert algorithm.exposure(graph, 0, ONE_NEIGHBOUR) == pytest.approx(against_one, rel=1e-12)
+    models_only = own / 9 + 3 / 9 + 3 / 9
+    assert algorithm.exposure(graph, 0, FINAL_MODEL) == pytest.approx(models_only, rel=1e-12)
+
+
+def test_more_listeners_never_see_less() -> None:
+    graph, algorithm = graphs.build("erdos-renyi:0.6", 7, "sinkhorn", 3), DPDL(0.1, 0.7, 1.5)
+    for i in range(7):
+        around = int(graph.degrees[i])
+        seen = [algorithm.exposure(graph, i, threat(f"neighbours:{k}")) for k in range(1, around + 1)]
+        assert seen == sorted(seen)
+        assert algorithm.exposure(graph, i, FINAL_MODEL) <= seen[0]
+        assert seen[-1] == pytest.approx(algorithm.exposure(graph, i, EAVESDROPPER))
+
+
+def test_too_little_noise_for_the_self_gradient_is_unbounded_and_planned_around() -> None:
+    q = question(DPDL, size=16)
+    least = q.algorithm.least_noise(q.graph, 0, 216, 16)
+    assert least == pytest.approx(1.5 * 10 * 0.1**1.5 * 216 / (4 * 4))
+    assert math.isinf(q.worst(least, EAVESDROPPER))
+    assert math.isfinite(q.worst(least * 1.01, EAVESDROPPER))
+    assert q.sigma(30.0, FINAL_MODEL) > least
+
+
+# -------------------------------------------------------------------- planning
+def test_sigma_then_epsilon_is_a_round_trip_for_every_threat_and_odd_sizes() -> None:
+    graph = graphs.star(5)
+    for kind in (DPDL, SoundDPDL):
+        q = question(kind, graph, [900, 1200, 700, 5000, 800], batch=64, rounds=50)
+        for listener in (EAVESDROPPER, threat("neighbours:2")):
+            sigma = q.sigma(2.0, listener)
+            everybody = [q.epsilon(i, sigma, listener) for i in range(5)]
+            assert max(everybody) == q.worst(sigma, listener)
+            assert max(everybody) == pytest.approx(2.0, rel=5e-3)
+            assert max(everybody) <= 2.0
+
+
+def test_clipping_anything_but_samples_has_no_guarantee() -> None:
+    q = question(bounded=False)
+    assert math.isinf(q.worst(100.0, EAVESDROPPER))
+    assert math.isinf(q.sigma(8.0, EAVESDROPPER))
+
+
+def test_noise_split_keeps_the_guarantee_and_lowers_the_noise_of_the_update() -> None:
+    graph = graphs.build("star", 6, "sinkhorn", 2)
+    algorithm = SoundDPDL(0.1, 0.7, 1.5, noise_split="calibrated")
+    factors = algorithm.noise_factors(graph)
+    assert factors is not None
+    for j in range(6):
+        around = graph.neighbours(j)
+        assert sum(1 / factors[i, j] ** 2 for i in around) == pytest.approx(len(around), rel=1e-12)
+    # Variance that reaches the updates: sum over edges of (weight of that noise)^2 sigma_ij^2.
+    edges = [(i, j) for j in range(6) for i in graph.neighbours(j)]
+    weight = {(i, j): graph.W[i, j] ** -0.5 + (1.5 * 6 / 2 if i == j else 0) for i, j in edges}
+    split = sum(weight[edge] ** 2 * factors[edge] ** 2 for edge in edges)
+    assert split < sum(value**2 for value in weight.values())
+    assert SoundDPDL(0.1, 0.7, 1.5).noise_factors(graph) is None
+
+
+def test_split_noise_that_leaves_has_the_declared_deviation(blobs: Dataset) -> None:
+    options = {"algorithm": "dpdl-sound", "noise_split": "calibrated", "sigma": 2.0, "rounds": 1}
+    p = plan(changed(**options), data=blobs, model=small_module(), graph=graphs.star(5))
+    from dpdl.net import Net
+
+    net = Net(p.graph)
+    models = net.send("model", p.task.initial.repeat(5, 1))
+    batches = p.batches(net.agents, 1)
+    noise = []
+    for t in range(1, 100):
+        noise.append(p.grad.answers(models, batches, net.visits, t).private)
+    measured = torch.stack(noise).std(dim=0).mean(dim=1)
+    for k, (i, j) in enumerate(net.visits.edges.tolist()):
+        assert float(measured[k]) == pytest.approx(p.grad.std * p.grad.factors[i, j], rel=0.06)
+
+
+# ------------------------------------------------------------- declared or not
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_everything_that_left_was_declared_and_everything_declared_left(blobs: Dataset, name: str) -> None:
+    p = plan(changed(algorithm=name, rounds=2), data=blobs, model=small_module())
+    seen: list[Leaving] = []
+    from dpdl.net import Net
+
+    net = Net(p.graph, observers=[seen.append])
+    state = p.algorithm.init(p.task.initial.repeat(5, 1))
+    for t in (1, 2):
+        state, _ = p.algorithm.round(state, p.batches(net.agents, t), net, p.grad, t)
+    declared = {release.channel: release for release in p.algorithm.releases(p.grad)}
+    assert {leaving.channel for leaving in seen} == set(declared)
+    private = [release for release in declared.values() if release.private]
+    assert [release.channel for release in private] == ["gradient"]
+    assert private[0].sensitivity == p.grad.clip.sensitivity
+    assert private[0].noise_multiplier == 0.5
+
+
+def test_a_message_that_was_not_declared_does_not_leave(blobs: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = SoundDPDL.releases
+    monkeypatch.setattr(SoundDPDL, "releases", lambda self, grad: honest(self, grad)[:2])
+    with pytest.raises(PrivacyRefused, match="'momentum', which it has not declared"):
+        train(blobs, changed(algorithm="dpdl-sound"))
+    assert PrivacyRefused.exit_code == 3
+    with pytest.raises(PrivacyRefused):
+        Gate([])(Leaving("model", torch.zeros(0, 2), torch.zeros(1, 1), torch.zeros(0)))
+
+
+# -------------------------------------------------------------- accountant in runs
+def test_accountant_sets_the_noise_and_the_summary_proves_the_target(blobs: Dataset) -> None:
+    summary = train(blobs, changed(sigma=None, noise="accountant", epsilon=6.0, algorithm="dpdl-sound")).summary
+    assert summary["epsilon"]["eavesdropper"] == pytest.approx(6.0, rel=5e-3)
+    assert summary["epsilon"]["eavesdropper"] <= 6.0
+    assert "Proven: (" in summary["privacy_statement"]
+    for words in (
+        "added or removed",
+        "an eavesdropper on all links",
+        "poisson sampling",
+        "every sample clipped",
+        "1e-05",
+    ):
+        assert words in summary["privacy_statement"]
+
+
+def test_the_asked_threat_is_reported_too(blobs: Dataset) -> None:
+    summary = train(blobs, changed(threat="neighbours:2", rounds=2)).summary
+    assert set(summary["epsilon"]) == {"claimed_theorem1", "eavesdropper", "neighbour", "final_model", "neighbours:2"}
+
+
+def test_chunk_clipping_with_the_accountant_is_refused(blobs: Dataset) -> None:
+    with pytest.raises(PrivacyRefused, match="only sample bounds a record"):
+        train(blobs, changed(sigma=None, noise="accountant", clip_unit="chunks"))
+
+
+def test_fixed_batches_need_replacement(blobs: Dataset) -> None:
+    fixed = {"sigma": None, "noise": "accountant", "sampling": "fixed", "epsilon": 20.0, "rounds": 1}
+    with pytest.raises(InputError, match="replace-one"):
+        train(blobs, changed(**fixed))
+    summary = train(blobs, changed(**fixed, relation="replace-one")).summary
+    assert summary["epsilon"]["eavesdropper"] <= 20.0
+    assert "loose" in summary["epsilon_note"]
+
+
+# ------------------------------------------------------------------- budgets
+def test_an_allowance_is_the_last_affordable_round() -> None:
+    q = question(batch=64, records=[1000] * 9 + [500], rounds=400)
+    found = allowance(q, 12.0, EAVESDROPPER, [1.0] * 10)
+    assert found.agent == 9
+    assert q.epsilon(9, 12.0, EAVESDROPPER, found.rounds) <= 1.0 < q.epsilon(9, 12.0, EAVESDROPPER, found.rounds + 1)
+    assert allowance(q, 12.0, EAVESDROPPER, [1000.0] * 10).rounds == 400
+
+
+def test_a_budget_below_one_round_is_refused_with_what_would_do() -> None:
+    with pytest.raises(PrivacyRefused, match=r"one round with sigma = 0\.5 costs .* affords all 1000 rounds"):
+        allowance(question(), 0.5, EAVESDROPPER, [0.01] * 10)
+
+
+@pytest.mark.parametrize("text", ["x", "1,2", "0", "-1", "nan", ""])
+def test_bad_budgets_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="budget"):
+        parse(text, 5)
+
+
+BUDGET = {"budget": "1.2", "algorithm": "dpdl-sound", "sigma": 2.0}
+
+
+def affordable() -> int:
+    q = question(SoundDPDL, graphs.ring(5), 120, batch=8, rounds=12, size=77)
+    return allowance(q, 2.0, EAVESDROPPER, [1.2] * 5).rounds
+
+
+@pytest.mark.parametrize("placement", ["alone", "threads:2"])
+def test_a_spent_budget_ends_the_run_before_it_is_exceeded(blobs: Dataset, tmp_path: Path, placement: str) -> None:
+    last = affordable()
+    assert 1 < last < 12
+    with pytest.raises(PrivacyRefused, match=f"Stopped after round {last} of 12"):
+        train(blobs, changed(**BUDGET), out=tmp_path / "run", placement=placement)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["rounds"] == last
+    assert summary["epsilon"]["eavesdropper"] <= 1.2
+    with pytest.raises(PrivacyRefused, match="Stopped after round"):
+        dpdl.resume(tmp_path / "run", data=blobs, model=small_module())
+    rounds = (tmp_path / "run" / "ledger.jsonl").read_text().splitlines()[1:]
+    assert len(rounds) == last
+
+
+# -------------------------------------------------------------------- ledger
+def reported(run: Path) -> dict[str, float]:
+    summary = json.loads((run / "summary.json").read_text())["epsilon"]
+    return {name: value for name, value in summary.items() if name != "claimed_theorem1"}
+
+
+@pytest.mark.parametrize("algorithm", sorted(NAMES))
+def test_the_ledger_gives_the_reported_epsilon(blobs: Dataset, tmp_path: Path, algorithm: str) -> None:
+    train(blobs, changed(algorithm=algorithm, sigma=9.0), out=tmp_path / "run")
+    assert recompute(tmp_path / "run" / "ledger.jsonl") == pytest.approx(reported(tmp_path / "run"), rel=1e-12)
+    first = json.loads((tmp_path / "run" / "ledger.jsonl").read_text().splitlines()[0])
+    assert first["neighbours"][0] == [1, 4]
+    assert first["sigma"] == 9.0
+    assert {release["channel"] for release in first["releases"]} == {"model", "gradient", "momentum"}
+
+
+def test_a_reproducible_run_pays_once_and_a_secure_one_twice_for_repeated_rounds(
+    blobs: Dataset, tmp_path: Path
+) -> None:
+    class Crash(Exception):
+        pass
+
+    def crash(t: int, metrics) -> None:
+        if t == 8:  # the last checkpoint is that of round 6
+            raise Crash
+
+    lines = {}
+    for mode in ("reproducible", "secure"):
+        run = tmp_path / mode
+        with pytest.raises(Crash):
+            train(blobs, changed(randomness=mode), out=run, watch=crash)
+        dpdl.resume(run, data=blobs, model=small_module())
+        lines[mode] = [json.loads(line)["round"] for line in (run / "ledger.jsonl").read_text().splitlines()[1:]]
+    assert lines["reproducible"] == list(range(1, 13))
+    assert lines["secure"] == [*range(1, 9), *range(7, 13)]
+
+
+def test_a_round_is_on_the_bill_before_it_leaves(
+    blobs: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, honest, billed = tmp_path / "run", DPDL.round, []
+
+    def round(self, state, batches, net, grad, t):
+        billed.append((t, len((run / "ledger.jsonl").read_text().splitlines()) - 1))
+        return honest(self, state, batches, net, grad, t)
+
+    monkeypatch.setattr(DPDL, "round", round)
+    train(blobs, changed(rounds=3), out=run)
+    assert billed == [(1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"sigma_eff": 3}\n'])
+def test_a_damaged_ledger_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "ledger.jsonl").write_text(content)
+    with pytest.raises(InputError, match="damaged"):
+        recompute(tmp_path / "ledger.jsonl")
+
+
+def test_interrupting_does_not_lose_the_bill(blobs: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(dpdl.DpdlError):
+        train(blobs, SMALL, out=tmp_path / "run", watch=StopAt(5))
+    assert len((tmp_path / "run" / "ledger.jsonl").read_text().splitlines()) == 1 + 6
+    step = Step(0.5 / math.sqrt(30), 8, 120)
+    assert epsilon([(step, 6)], 1e-5) > 0
