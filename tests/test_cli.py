@@ -199,6 +199,92 @@ def test_graph_prints_json_and_saves_a_picture(monkeypatch, capsys) -> None:
     assert "spectral gap" in dpdl(monkeypatch, capsys, "graph", "torus:3x3", "--agents", "9")[1]
 
 
+PLAN = [
+    "--graph",
+    "complete",
+    "--agents",
+    "10",
+    "--records",
+    "6000",
+    "--batch",
+    "216",
+    "--rounds",
+    "1000",
+    "--alpha",
+    "1.5",
+]
+
+
+def test_privacy_plans_noise_and_budget_as_json(monkeypatch, capsys) -> None:
+    code, out, _ = dpdl(
+        monkeypatch,
+        capsys,
+        "privacy",
+        "sigma",
+        *PLAN,
+        "--epsilon",
+        "0.5",
+        "--algorithm",
+        "dpdl",
+        "--json",
+        "--plot",
+        "e.png",
+    )
+    found = json.loads(out)
+    assert code == 0
+    assert found["sigma"]["theorem1"] == pytest.approx(2.89, abs=0.005)
+    assert found["sigma"]["eavesdropper"] == pytest.approx(44.4, abs=0.1)
+    assert found["sigma_eff"]["eavesdropper"] == pytest.approx(8.09, abs=0.01)
+    assert any("un-noised self-gradient" in note for note in found["notes"])
+    assert Path("e.png").stat().st_size > 5_000
+    words = ["privacy", "epsilon", *PLAN, "--sigma", "25.57", "--algorithm", "dpdl-sound", "--threat", "neighbours:3"]
+    code, out, _ = dpdl(monkeypatch, capsys, *words, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert set(found["epsilon"]) == {"theorem1", "eavesdropper", "neighbour", "final_model", "neighbours:3"}
+    assert found["epsilon"]["neighbour"] == pytest.approx(0.5, rel=2e-3)
+    assert "an eavesdropper on all links" in dpdl(monkeypatch, capsys, *words)[1]
+
+
+def test_privacy_verify_recomputes_and_notices_a_forged_report(monkeypatch, capsys) -> None:
+    assert dpdl(monkeypatch, capsys, "run", *DIGITS, "--rounds", "2", "--sigma", "9", "--quiet", "--out", "r")[0] == 0
+    code, out, _ = dpdl(monkeypatch, capsys, "privacy", "verify", "r", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["agrees"] is True
+    assert found["reported"] == found["recomputed"]
+    summary = json.loads(Path("r/summary.json").read_text())
+    summary["epsilon"]["eavesdropper"] *= 0.9
+    Path("r/summary.json").write_text(json.dumps(summary))
+    code, out, _ = dpdl(monkeypatch, capsys, "privacy", "verify", "r")
+    assert code == 3
+    assert "does NOT agree" in out
+
+
+def test_a_budget_ends_a_run_with_exit_code_3(monkeypatch, capsys) -> None:
+    words = [
+        "run",
+        *DIGITS,
+        "--sigma",
+        "4",
+        "--algorithm",
+        "dpdl-sound",
+        "--rounds",
+        "50",
+        "--budget",
+        "0.4",
+        "--quiet",
+    ]
+    code, out, err = dpdl(monkeypatch, capsys, *words, "--out", "r")
+    assert (code, out) == (3, "")
+    assert "would exceed the budget of agent" in err
+    assert json.loads(Path("r/summary.json").read_text())["rounds"] < 50
+    code, _, err = dpdl(monkeypatch, capsys, *words, "--budget", "0.001", "--out", "q")
+    assert code == 3
+    assert "one round with sigma = 4 costs" in err
+    assert not Path("q").exists()
+
+
 def test_data_describe_counts_every_record_once(monkeypatch, capsys) -> None:
     code, out, _ = dpdl(monkeypatch, capsys, "data", "describe", "--dataset", "digits", "--agents", "4", "--json")
     facts = json.loads(out)

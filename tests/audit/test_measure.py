@@ -56,7 +56,7 @@ MATCHES = [
 @pytest.mark.parametrize(("name", "graph", "listener"), MATCHES, ids=str)
 def test_measured_distinguishability_is_one_over_sigma_eff(name: str, graph: Graph, listener: Threat) -> None:
     sigma = 12.0
-    q = question(name, graph, canaries=1200, rounds=12)
+    q = question(name, graph, canaries=1000, rounds=40)
     scores = attack(game(q, sigma), listener, seed=3)
     expected = attainable(q, sigma, listener)
     assert 1 / scores.mu == pytest.approx(expected, rel=0.03)
@@ -145,7 +145,8 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 
 def test_json_has_the_promised_keys(monkeypatch, capsys) -> None:
-    code, out, _ = command(monkeypatch, capsys, *SMALL, "--rate", "1", "--sigma", "3", "--json")
+    words = ["--algorithm", "dpdl-sound", "--rate", "1", "--sigma", "3", "--json"]
+    code, out, _ = command(monkeypatch, capsys, *SMALL, *words)
     facts = json.loads(out)
     assert code == 0
     assert {"claimed", "proven", "certified_lower_bound", "threat"} <= set(facts)
@@ -153,6 +154,22 @@ def test_json_has_the_promised_keys(monkeypatch, capsys) -> None:
     assert facts["threat"] == "eavesdropper"
     assert facts["certified_lower_bound"]["gdp"] <= facts["proven"]
     assert facts["sigma_eff"]["interval"][0] < facts["sigma_eff"]["measured"] < facts["sigma_eff"]["interval"][1]
+
+
+def test_nothing_is_proven_for_literal_dpdl_with_little_noise(monkeypatch, capsys) -> None:
+    code, out, _ = command(monkeypatch, capsys, *SMALL, "--rate", "1", "--sigma", "0.5", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["proven"] == facts["sigma_eff"]["proven"] == "unbounded"
+    assert facts["refutes_claim"]
+
+
+def test_a_refuted_proof_is_said_and_has_its_exit_code(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(Question, "epsilon", lambda *_: 0.01)
+    words = ["--algorithm", "dpdl-sound", "--rate", "1", "--sigma", "1"]
+    code, out, _ = command(monkeypatch, capsys, *SMALL, *words)
+    assert code == 3
+    assert "the proof or the code is wrong" in out
 
 
 def test_a_person_gets_a_table_and_a_sentence(monkeypatch, capsys) -> None:

@@ -25,14 +25,16 @@ class Progress:
         self._bar = progress.Progress(
             progress.TextColumn("round {task.completed}/{task.total}"),
             progress.BarColumn(),
-            progress.TextColumn("{task.fields[loss]}  {task.fields[accuracy]}  {task.fields[rate]}"),
+            progress.TextColumn(
+                "{task.fields[loss]}  {task.fields[accuracy]}  {task.fields[epsilon]}  {task.fields[rate]}"
+            ),
             progress.TimeRemainingColumn(compact=True),
             progress.TextColumn("left"),
             console=self._console,
             disable=self._hidden or not self._console.is_terminal,
             speed_estimate_period=60,
         )
-        self._task = self._bar.add_task("", total=self._rounds, loss="", accuracy="", rate="")
+        self._task = self._bar.add_task("", total=self._rounds, loss="", accuracy="", epsilon="", rate="")
         if not self._hidden:
             self._console.print(headline(plan), highlight=False)
 
@@ -53,10 +55,13 @@ class Progress:
             return
         loss, accuracy = metrics["train_loss"]["mean"], metrics["accuracy"]["mean"]
         loss_words, accuracy_words = f"loss {_number(loss)}", f"accuracy {accuracy:.1%}"
-        self._bar.update(self._task, loss=loss_words, accuracy=accuracy_words)
+        spent_words = f"epsilon {_number(metrics['epsilon'])}"
+        self._bar.update(self._task, loss=loss_words, accuracy=accuracy_words, epsilon=spent_words)
         if not self._hidden and not self._console.is_terminal:
-            line = f"round {t}/{self._rounds}  {loss_words}  {accuracy_words}  {metrics['seconds']:.1f} s"
-            self._console.print(line, highlight=False)
+            line = (
+                f"round {t}/{self._rounds}  {loss_words}  {accuracy_words}  {spent_words}  {metrics['seconds']:.1f} s"
+            )
+            self._console.print(line, highlight=False, soft_wrap=True)
 
 
 def headline(plan: Plan) -> str:

@@ -20,6 +20,7 @@ from dpdl.run.ledger import Ledger
 from dpdl.run.observe import Examiner, Gate, Meter, measure
 from dpdl.run.plan import Plan
 from dpdl.run.store import RunFolder
+from dpdl.run.summary import epsilon_so_far
 from dpdl.transport import Transport
 
 Watch = Callable[[int, dict[str, Any] | None], None]
@@ -96,7 +97,9 @@ class Loop:
             return None
         sent, broken = totals.sum(dim=0).tolist()
         seconds = time.perf_counter() - self._began
-        found = {"round": t, **found, "bytes_sent": sent, "broken_gradients": broken, "seconds": round(seconds, 3)}
+        spent = epsilon_so_far(self.job.plan, t)
+        totals_so_far = {"epsilon": spent, "bytes_sent": sent, "broken_gradients": broken}
+        found = {"round": t, **found, **totals_so_far, "seconds": round(seconds, 3)}
         self.metrics.append(found)
         if self.folder:
             self.folder.append(found)

@@ -55,13 +55,22 @@ def summarise(plan: Plan, last: dict[str, Any], run_dir: str | None) -> dict[str
     }
 
 
+def epsilon_so_far(plan: Plan, rounds: int) -> float | str:
+    """What is proven against the threat that was asked for, after some rounds."""
+    return _word(plan.question.worst(plan.grad.noise_multiplier, threat(plan.experiment.threat), rounds))
+
+
 def epsilons(plan: Plan, rounds: int) -> dict[str, float | str]:
     """What Theorem 1 claims, and what is proven after some rounds, for every threat model."""
     sigma = plan.grad.noise_multiplier
     listeners = dict.fromkeys([*USUAL, threat(plan.experiment.threat)])
     claimed = plan.theorem1.epsilon(sigma) if sigma > 0 else math.inf
     values = {CLAIMED: claimed, **{t.key: plan.question.worst(sigma, t, rounds) for t in listeners}}
-    return {name: value if math.isfinite(value) else "unbounded" for name, value in values.items()}
+    return {name: _word(value) for name, value in values.items()}
+
+
+def _word(value: float) -> float | str:
+    return value if math.isfinite(value) else "unbounded"
 
 
 def epsilon_note(plan: Plan) -> str:
