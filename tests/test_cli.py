@@ -199,37 +199,12 @@ def test_graph_prints_json_and_saves_a_picture(monkeypatch, capsys) -> None:
     assert "spectral gap" in dpdl(monkeypatch, capsys, "graph", "torus:3x3", "--agents", "9")[1]
 
 
-PLAN = [
-    "--graph",
-    "complete",
-    "--agents",
-    "10",
-    "--records",
-    "6000",
-    "--batch",
-    "216",
-    "--rounds",
-    "1000",
-    "--alpha",
-    "1.5",
-]
+PLAN = "--graph complete --agents 10 --records 6000 --batch 216 --rounds 1000 --alpha 1.5".split()
 
 
 def test_privacy_plans_noise_and_budget_as_json(monkeypatch, capsys) -> None:
-    code, out, _ = dpdl(
-        monkeypatch,
-        capsys,
-        "privacy",
-        "sigma",
-        *PLAN,
-        "--epsilon",
-        "0.5",
-        "--algorithm",
-        "dpdl",
-        "--json",
-        "--plot",
-        "e.png",
-    )
+    words = ["privacy", "sigma", *PLAN, "--epsilon", "0.5", "--algorithm", "dpdl"]
+    code, out, _ = dpdl(monkeypatch, capsys, *words, "--json", "--plot", "e.png")
     found = json.loads(out)
     assert code == 0
     assert found["sigma"]["theorem1"] == pytest.approx(2.89, abs=0.005)

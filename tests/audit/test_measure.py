@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ MATCHES = [
 @pytest.mark.parametrize(("name", "graph", "listener"), MATCHES, ids=str)
 def test_measured_distinguishability_is_one_over_sigma_eff(name: str, graph: Graph, listener: Threat) -> None:
     sigma = 12.0
-    q = question(name, graph, canaries=1000, rounds=40)
+    q = question(name, graph, canaries=1000, rounds=30)
     scores = attack(game(q, sigma), listener, seed=3)
     expected = attainable(q, sigma, listener)
     assert 1 / scores.mu == pytest.approx(expected, rel=0.03)
@@ -95,8 +96,7 @@ def test_secure_noise_passes_too() -> None:
 
 def test_calibrated_noise_gives_away_what_equal_noise_does() -> None:
     q = question("dpdl-sound", COMPLETE, canaries=1200, rounds=12)
-    split = SoundDPDL(lr=0.05, momentum=0.7, alpha=1.5, noise_split="calibrated")
-    other = Question(split, q.graph, q.records, q.batch, q.rounds, q.delta, q.size)
+    other = replace(q, algorithm=SoundDPDL(lr=0.05, momentum=0.7, alpha=1.5, noise_split="calibrated"))
     mu = rehearse(game(other, 12.0), EAVESDROPPER).mu
     assert 1 / mu == pytest.approx(attainable(q, 12.0, EAVESDROPPER), rel=0.03)
 
@@ -128,8 +128,7 @@ def test_what_cannot_be_audited_is_refused() -> None:
     with pytest.raises(InputError, match="canaries must be"):
         game(question("dpdl", RING, canaries=100, records=50), 1.0)
     with pytest.raises(InputError, match="add-remove"):
-        fixed = Question(q.algorithm, q.graph, q.records, q.batch, q.rounds, q.delta, q.size, fixed=True)
-        game(fixed, 1.0)
+        game(replace(q, fixed=True), 1.0)
 
 
 # ---------------------------------------------------------------- the command
