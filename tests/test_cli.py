@@ -199,7 +199,8 @@ def test_graph_prints_json_and_saves_a_picture(monkeypatch, capsys) -> None:
     assert "spectral gap" in dpdl(monkeypatch, capsys, "graph", "torus:3x3", "--agents", "9")[1]
 
 
-PLAN = "--graph complete --agents 10 --records 6000 --batch 216 --rounds 1000 --alpha 1.5".split()
+COMPLETE = ["--graph", "complete", "--agents", "10", "--alpha", "1.5"]
+PLAN = [*COMPLETE, "--records", "6000", "--batch", "216", "--rounds", "1000"]
 
 
 def test_privacy_plans_noise_and_budget_as_json(monkeypatch, capsys) -> None:

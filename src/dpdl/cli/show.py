@@ -25,16 +25,13 @@ class Progress:
         self._bar = progress.Progress(
             progress.TextColumn("round {task.completed}/{task.total}"),
             progress.BarColumn(),
-            progress.TextColumn(
-                "{task.fields[loss]}  {task.fields[accuracy]}  {task.fields[epsilon]}  {task.fields[rate]}"
-            ),
+            progress.TextColumn("{task.fields[so_far]}  {task.fields[rate]}"),
             progress.TimeRemainingColumn(compact=True),
-            progress.TextColumn("left"),
             console=self._console,
             disable=self._hidden or not self._console.is_terminal,
             speed_estimate_period=60,
         )
-        self._task = self._bar.add_task("", total=self._rounds, loss="", accuracy="", epsilon="", rate="")
+        self._task = self._bar.add_task("", total=self._rounds, so_far="", rate="")
         if not self._hidden:
             self._console.print(headline(plan), highlight=False)
 
@@ -53,14 +50,11 @@ class Progress:
         self._bar.update(self._task, completed=t, rate=f"{speed:.2f} rounds/s" if speed else "")
         if metrics is None:
             return
-        loss, accuracy = metrics["train_loss"]["mean"], metrics["accuracy"]["mean"]
-        loss_words, accuracy_words = f"loss {_number(loss)}", f"accuracy {accuracy:.1%}"
-        spent_words = f"epsilon {_number(metrics['epsilon'])}"
-        self._bar.update(self._task, loss=loss_words, accuracy=accuracy_words, epsilon=spent_words)
+        loss, accuracy = _number(metrics["train_loss"]["mean"]), metrics["accuracy"]["mean"]
+        so_far = f"loss {loss}  accuracy {accuracy:.1%}  epsilon {_number(metrics['epsilon'])}"
+        self._bar.update(self._task, so_far=so_far)
         if not self._hidden and not self._console.is_terminal:
-            line = (
-                f"round {t}/{self._rounds}  {loss_words}  {accuracy_words}  {spent_words}  {metrics['seconds']:.1f} s"
-            )
+            line = f"round {t}/{self._rounds}  {so_far}  {metrics['seconds']:.1f} s"
             self._console.print(line, highlight=False, soft_wrap=True)
 
 
