@@ -217,7 +217,14 @@ def test_privacy_plans_noise_and_budget_as_json(monkeypatch, capsys) -> None:
     code, out, _ = dpdl(monkeypatch, capsys, *words, "--json")
     found = json.loads(out)
     assert code == 0
-    assert set(found["epsilon"]) == {"theorem1", "eavesdropper", "neighbour", "final_model", "neighbours:3"}
+    assert set(found["epsilon"]) == {
+        "theorem1",
+        "theorem1_appendix",
+        "eavesdropper",
+        "neighbour",
+        "final_model",
+        "neighbours:3",
+    }
     assert found["epsilon"]["neighbour"] == pytest.approx(0.5, rel=2e-3)
     assert "an eavesdropper on all links" in dpdl(monkeypatch, capsys, *words)[1]
 

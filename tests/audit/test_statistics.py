@@ -50,7 +50,7 @@ def test_an_eavesdropper_recovers_the_perturbed_self_gradient_of_dpdl_sound_exac
 def test_a_canary_moves_every_row_by_its_signal(name: str, listener: str, graph: Graph, monkeypatch) -> None:
     """Without noise, so that the movement is all there is.
 
-    The own answer of `dpdl` then has the cosine 1 with r, where with noise it is nearly orthogonal: K as in `dpdl-sound`.
+    The own answer of `dpdl` then has the cosine 1 with r, where noise makes it nearly orthogonal: K as in `dpdl-sound`.
     """
     k = 0.5 + float(graph.W[0, 0]) * (1 / (1 + math.e) - 0.5)
     monkeypatch.setattr(Public, "usual_k", lambda self, agent: k)

@@ -47,3 +47,21 @@ def test_public_code_sigma_takes_the_agent_that_needs_most() -> None:
     ]
     assert np.ptp(by_agent) > 0
     assert public_code_sigma(W, 20, 2.0) == pytest.approx(max(by_agent), rel=1e-12)
+
+
+def test_the_appendix_has_other_terms_than_the_statement() -> None:
+    """N = 4, w from 0.2 to 0.5: (1 - w_min) in the middle term and w_min under the root."""
+    theorem = Theorem1(4, 3, 0.2, 0.5, 50, 10, 9, math.exp(-4), 2.0, c2=3.0, h=2.0)
+    sensitivity = 2 / math.sqrt(0.2) + 15 * 2 * (1 - 0.2) * 4 / 8 + 2 * 0.5 * 9 * 4 / 4
+    expected = sensitivity * 3 * (10 / 200) * math.sqrt(9 * 4) / (math.sqrt(3 / 0.2) * 0.7)
+    assert theorem.appendix_sigma(0.7) == pytest.approx(expected, rel=1e-12)
+
+
+def test_side_conditions_that_fail_are_named() -> None:
+    """q = 0.0036, sigma = 2.89: q < 1 / (32 sigma) = 0.0108 holds, epsilon <= c_1 q^2 T = 0.013 does not."""
+    complaints = mnist().complaints(0.5, 1.0)
+    assert len(complaints) == 1
+    assert "c_1 q^2 T = 0.013" in complaints[0]
+    assert mnist().complaints(0.5, 100.0) == []
+    assert any("q < 1 / (32 sigma)" in words for words in mnist(fewest_records=600).complaints(0.5, 1e6))
+    assert any("sigma > 1" in words for words in mnist().complaints(2.0, 1e6))

@@ -45,6 +45,7 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output"),
         click.option("--plot", type=click.Path(path_type=Path), default=None, help="picture of epsilon over rounds"),
         click.option("--parameters", type=int, default=PARAMETERS, show_default=True, help="model size d"),
+        click.option("--c1", type=float, default=1.0, show_default=True, help="constant c_1 of Theorem 1"),
         click.option("--records", default="6000", show_default=True, help="records per agent, or one number for each"),
         experiment_options(only=OPTIONS),
     ):
@@ -60,16 +61,17 @@ def privacy() -> None:
 @privacy.command()
 @click.option("--epsilon", type=float, required=True, help="target epsilon")
 @plan_options
-def sigma(epsilon: float, as_json: bool, plot: Path | None, **options: Any) -> None:
+def sigma(epsilon: float, c1: float, as_json: bool, plot: Path | None, **options: Any) -> None:
     """The noise multiplier that a target epsilon needs, for every threat model, beside Theorem 1's."""
     if not math.isfinite(epsilon) or epsilon <= 0:
         raise InputError(f"epsilon must be a finite number above 0, not {epsilon!r}.")
     question, theorem1, listeners = _question(**options)
     needed = {t: question.sigma(epsilon, t) for t in listeners}
-    values = {"theorem1": theorem1.sigma(epsilon), **{t.key: value for t, value in needed.items()}}
+    claims = {"theorem1": theorem1.sigma(epsilon), "theorem1_appendix": theorem1.appendix_sigma(epsilon)}
+    values = {**claims, **{t.key: value for t, value in needed.items()}}
     effective = {t.key: _effective(question, value, t) for t, value in needed.items()}
     _tell(
-        {"sigma": _words(values), "sigma_eff": _words(effective), "notes": notes(question, theorem1, epsilon)},
+        {"sigma": _words(values), "sigma_eff": _words(effective), "notes": notes(question, theorem1, epsilon, c1)},
         f"Noise multiplier sigma for epsilon = {epsilon:g}, delta = {question.delta:g}",
         as_json,
     )
@@ -81,16 +83,17 @@ def sigma(epsilon: float, as_json: bool, plot: Path | None, **options: Any) -> N
 @privacy.command()
 @click.option("--sigma", type=float, required=True, help="noise multiplier")
 @plan_options
-def epsilon(sigma: float, as_json: bool, plot: Path | None, **options: Any) -> None:
+def epsilon(sigma: float, c1: float, as_json: bool, plot: Path | None, **options: Any) -> None:
     """The epsilon that a noise multiplier proves, for every threat model, beside Theorem 1's claim."""
     if not math.isfinite(sigma) or sigma <= 0:
         raise InputError(f"sigma must be a finite number above 0, not {sigma!r}.")
     question, theorem1, listeners = _question(**options)
     claimed = theorem1.epsilon(sigma)
-    values = {"theorem1": claimed, **{t.key: question.worst(sigma, t) for t in listeners}}
+    claims = {"theorem1": claimed, "theorem1_appendix": theorem1.appendix_sigma(1.0) / sigma}
+    values = {**claims, **{t.key: question.worst(sigma, t) for t in listeners}}
     agents = {t.key: [_word(question.epsilon(i, sigma, t)) for i in range(len(question.graph))] for t in listeners}
     _tell(
-        {"epsilon": _words(values), "per_agent": agents, "notes": notes(question, theorem1, claimed)},
+        {"epsilon": _words(values), "per_agent": agents, "notes": notes(question, theorem1, claimed, c1)},
         f"Epsilon for noise multiplier sigma = {sigma:g}, delta = {question.delta:g}",
         as_json,
     )
@@ -125,7 +128,7 @@ def verify(run_dir: Path, as_json: bool) -> None:
         click.get_current_context().exit(3)
 
 
-def notes(question: Question, theorem1: Theorem1, target: float) -> list[str]:
+def notes(question: Question, theorem1: Theorem1, target: float, c1: float) -> list[str]:
     """What a person must know to read the numbers."""
     from dpdl.algorithms import DPDL
     from dpdl.privacy.threats import EAVESDROPPER
@@ -143,7 +146,7 @@ def notes(question: Question, theorem1: Theorem1, target: float) -> list[str]:
             "Algorithm 1 sends an un-noised self-gradient inside the momentum; the bound holds to leading order in "
             f"1/sqrt(d). An eavesdropper gets at least sigma_eff = sigma / {math.sqrt(lowest):.3g} (agent 0)."
         )
-    found.extend(theorem1.complaints(target))
+    found.extend(theorem1.complaints(target, c1))
     return found
 
 
@@ -217,6 +220,7 @@ def _tell(facts: dict[str, Any], title: str, as_json: bool) -> None:
 
 MEANINGS = {
     "theorem1": "Theorem 1 of the paper (a claim, not a guarantee)",
+    "theorem1_appendix": "the same by the last formula of its appendix",
     "eavesdropper": "an eavesdropper on all links",
     "neighbour": "one curious neighbour",
     "final_model": "somebody who sees models only",

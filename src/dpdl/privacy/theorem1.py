@@ -61,7 +61,7 @@ class Theorem1:
         )
         return self._scale(sensitivity, self.w_min) / epsilon
 
-    def complaints(self, epsilon: float, c1: float = 1.0) -> list[str]:
+    def complaints(self, epsilon: float, c1: float) -> list[str]:
         """The theorem's own side conditions that do not hold at this epsilon."""
         sigma, found = self.sigma(epsilon), []
         if self.rate >= 1 / (32 * sigma):
