@@ -14,7 +14,7 @@ import dpdl
 SOURCE = Path(dpdl.__file__).parent
 LAYERS = [
     {"cli"},
-    {"report"},
+    {"report", "audit"},
     {"run", "theory"},
     {"algorithms"},
     {"net"},
@@ -62,8 +62,8 @@ def test_every_part_has_a_layer() -> None:
 
 def test_public_names() -> None:
     assert dpdl.__all__ == [
-        "Dataset", "DpdlError", "Experiment", "Graph", "InputError", "Result", "RunFailed", "Task", "__version__",
-        "algorithms", "graph", "privacy", "resume", "train",
+        "Dataset", "DpdlError", "Experiment", "Graph", "InputError", "PrivacyRefused", "Result", "RunFailed", "Task",
+        "__version__", "algorithms", "graph", "privacy", "resume", "train",
     ]  # fmt: skip
     for name in dpdl.__all__:
         assert getattr(dpdl, name) is not None

@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from dpdl import algorithms, graph, privacy
-    from dpdl.errors import DpdlError, InputError, RunFailed
+    from dpdl.errors import DpdlError, InputError, PrivacyRefused, RunFailed
     from dpdl.graph import Graph
     from dpdl.run.experiment import Experiment
     from dpdl.run.train import Result, resume, train
@@ -28,6 +28,7 @@ _HOME = {
     "Experiment": "dpdl.run.experiment",
     "Graph": "dpdl.graph",
     "InputError": "dpdl.errors",
+    "PrivacyRefused": "dpdl.errors",
     "Result": "dpdl.run.train",
     "RunFailed": "dpdl.errors",
     "Task": "dpdl.tasks.task",
@@ -42,6 +43,7 @@ __all__ = [
     "Experiment",
     "Graph",
     "InputError",
+    "PrivacyRefused",
     "Result",
     "RunFailed",
     "Task",

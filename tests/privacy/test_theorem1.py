@@ -52,7 +52,7 @@ def test_public_code_sigma_takes_the_agent_that_needs_most() -> None:
 def test_the_appendix_has_other_terms_than_the_statement() -> None:
     """N = 4, w from 0.2 to 0.5: (1 - w_min) in the middle term and w_min under the root."""
     theorem = Theorem1(4, 3, 0.2, 0.5, 50, 10, 9, math.exp(-4), 2.0, c2=3.0, h=2.0)
-    sensitivity = 2 / math.sqrt(0.2) + 15 * 2 * (1 - 0.2) * 4 / 8 + 2 * 0.5 * 9 * 4 / 4
+    sensitivity = 2 / math.sqrt(0.2) + 15 * 2 * (1 - 0.2) / 8 + 2 * 0.5 * 9 * 4 / 4
     expected = sensitivity * 3 * (10 / 200) * math.sqrt(9 * 4) / (math.sqrt(3 / 0.2) * 0.7)
     assert theorem.appendix_sigma(0.7) == pytest.approx(expected, rel=1e-12)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpdl.cli.options import experiment_options, given, preset_option
+from dpdl.errors import PrivacyRefused
 
 if TYPE_CHECKING:
     from dpdl.run.plan import Plan
@@ -67,3 +68,5 @@ def _go(p: Plan, out: Path, placement: str, as_json: bool, quiet: bool, again: b
     else:
         show_result(result, picture)
     draw_training(result.metrics, picture, f"{p.experiment.algorithm}, {p.experiment.dataset}, {p.graph.name}")
+    if result.stopped:
+        raise PrivacyRefused(result.stopped)

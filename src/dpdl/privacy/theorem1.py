@@ -48,16 +48,15 @@ class Theorem1:
         return self._scale(sensitivity, self.w_max)
 
     def appendix_sigma(self, epsilon: float) -> float:
-        """The same by the last formula of the paper's appendix.
+        """The same by the last formula of the paper's appendix, literally.
 
-        It has 15 alpha (1 - w_min) / 8 where the statement has 15 alpha N / 8 (both inside N times the sensitivity, so
-        that the appendix's term becomes 15 alpha (1 - w_min) N / 8), and w_min where it has w_max under the root.
+        Its middle term is 15 alpha (1 - w_min) / 8 where the statement has 15 alpha N / 8 (a factor N is lost between
+        the last two lines), and it has w_min where the statement has w_max under the root.
         """
-        n = self.agents
         sensitivity = (
             2 / math.sqrt(self.w_min)
-            + 15 * self.alpha * (1 - self.w_min) * n / 8
-            + self.alpha * self.w_max * (self.h + 1) ** 2 * n / (2 * self.h)
+            + 15 * self.alpha * (1 - self.w_min) / 8
+            + self.alpha * self.w_max * (self.h + 1) ** 2 * self.agents / (2 * self.h)
         )
         return self._scale(sensitivity, self.w_min) / epsilon
 

@@ -32,9 +32,13 @@ def parse(text: str, agents: int) -> list[float]:
     return values if len(values) == agents else values * agents
 
 
-def allowance(question: Question, sigma: float, threat: Threat, budgets: Sequence[float]) -> Allowance:
-    """The largest number of rounds that no agent pays too much for; refused when not even one is affordable."""
-    first = min(Allowance(_rounds(question, sigma, threat, i, budget), i, budget) for i, budget in enumerate(budgets))
+def allowance(
+    question: Question, sigma: float, threat: Threat, budgets: Sequence[float], most: int | None = None
+) -> Allowance:
+    """The largest number of rounds, up to `most`, that no agent pays too much for; refused when not even one is."""
+    most = most or question.rounds
+    found = ((_rounds(question, sigma, threat, i, budget, most), i, budget) for i, budget in enumerate(budgets))
+    first = Allowance(*min(found))
     if first.rounds < 1:
         cost = question.epsilon(first.agent, sigma, threat, 1)
         needed = question.sigma(min(budgets), threat)
@@ -47,11 +51,11 @@ def allowance(question: Question, sigma: float, threat: Threat, budgets: Sequenc
     return first
 
 
-def _rounds(question: Question, sigma: float, threat: Threat, agent: int, budget: float) -> int:
+def _rounds(question: Question, sigma: float, threat: Threat, agent: int, budget: float, most: int) -> int:
     """By bisection: epsilon grows with the number of rounds."""
-    if question.epsilon(agent, sigma, threat) <= budget:
-        return question.rounds
-    low, high = 0, question.rounds
+    if question.epsilon(agent, sigma, threat, most) <= budget:
+        return most
+    low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if question.epsilon(agent, sigma, threat, middle) <= budget else (low, middle)

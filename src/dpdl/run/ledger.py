@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ def header(p: Plan) -> dict[str, Any]:
         "batch": q.batch,
         "records": list(q.records),
         "sigma": p.grad.noise_multiplier,
+        "noise_factors": None if p.grad.factors is None else p.grad.factors.tolist(),
         "neighbours": [[int(j) for j in p.graph.neighbours(i) if j != i] for i in agents],
         "releases": [vars(release) for release in p.algorithm.releases(p.grad)],
         "sigma_eff": {str(t): [q.step(i, p.grad.noise_multiplier, t).sigma for i in agents] for t in listeners},
@@ -64,6 +66,8 @@ class Ledger:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"round": t}) + "\n")
             file.flush()
+            if not self._repeatable:  # a bill that a power cut forgets would be paid by nobody
+                os.fsync(file.fileno())
 
 
 def recompute(path: Path) -> dict[str, float]:

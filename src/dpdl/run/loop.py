@@ -52,8 +52,9 @@ class Loop:
         agents = self._net.agents
         self._done = start.round if start else 0
         self._ledger = Ledger(folder.path / "ledger.jsonl", p) if folder else None
-        billed = self._ledger.open(self._done) if self._ledger else self._done
-        self.end = self._last_round(self._net.share(billed))
+        opened = self._ledger.open(self._done) if self._ledger else self._done
+        self.billed = self._net.share(opened)  # rounds that were paid for
+        self.end = self._last_round()
         self._began = time.perf_counter() - (start.seconds if start else 0.0)
         self._broken = start.totals[agents, 1] if start else torch.zeros(len(agents), dtype=torch.int64)
         if start:
@@ -62,32 +63,39 @@ class Loop:
         else:
             self._state = p.algorithm.init(p.task.initial.repeat(len(agents), 1))
 
-    def _last_round(self, billed: int) -> int:
+    def _last_round(self) -> int:
         """Where the run ends: after all its rounds, or when an agent's budget is spent."""
         p = self.job.plan
         if p.allowance is None:
             return p.experiment.rounds
-        return min(p.experiment.rounds, self._done + max(0, p.allowance.rounds - billed))
+        return min(p.experiment.rounds, self._done + max(0, p.allowance.rounds - self.billed))
 
     def run(self) -> Tensor | None:
         """All rounds that are left; the models of all agents on process 0 (None elsewhere)."""
         p, e = self.job.plan, self.job.plan.experiment
         for t in range(self._done + 1, self.end + 1):
-            if self._ledger:
-                self._ledger.debit(t)
+            self._pay(t)
             batches = p.batches(self._net.agents, t)
             self._state, info = p.algorithm.round(self._state, batches, self._net, p.grad, t)
             self._broken += info.values["broken_gradients"].long()
             due = t == 1 or t % e.eval_every == 0 or t == self.end
             found = self._measure(info, t) if due else None
-            stopping = self._net.agree(self.job.stop.is_set())
-            if t % e.checkpoint_every == 0 or t == self.end or stopping:
+            if t % e.checkpoint_every == 0 or t == self.end:
                 self._save(t)
             if self._net.transport.rank == 0:
                 self.job.watch(t, found)
-            if stopping and t < self.end:
-                raise Interrupted(f"Interrupted after round {t} of {e.rounds}{self._advice()}")
         return self._collect_finite(self._state["x"], self.end)
+
+    def _pay(self, t: int) -> None:
+        """Process 0 enters round t in the ledger, or asks all to stop; nobody goes on before it has."""
+        stopping = self.job.stop.is_set()
+        if self._ledger and not stopping:
+            self._ledger.debit(t)
+        if self._net.agree(stopping):
+            if t > 1:
+                self._save(t - 1)
+            raise Interrupted(f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}{self._advice()}")
+        self.billed += 1
 
     def _measure(self, info: Info, t: int) -> dict[str, Any] | None:
         models = self._collect_finite(self._state["x"], t)
@@ -97,7 +105,7 @@ class Loop:
             return None
         sent, broken = totals.sum(dim=0).tolist()
         seconds = time.perf_counter() - self._began
-        spent = epsilon_so_far(self.job.plan, t)
+        spent = epsilon_so_far(self.job.plan, self.billed)
         totals_so_far = {"epsilon": spent, "bytes_sent": sent, "broken_gradients": broken}
         found = {"round": t, **found, **totals_so_far, "seconds": round(seconds, 3)}
         self.metrics.append(found)

@@ -97,7 +97,9 @@ def plan(
     sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
     allowed = None
     if e.budget is not None:
-        allowed = allowance(question, sigma, threat(e.threat), parse(e.budget, len(graph)))
+        # Secure randomness pays again for rounds that a crash made it repeat, so there may be more of them than T.
+        most = e.rounds if randomness.repeatable else 4 * e.rounds
+        allowed = allowance(question, sigma, threat(e.threat), parse(e.budget, len(graph)), most)
     return Plan(e, graph, data, parts, task, algorithm, grad, sampling, theorem1, question, allowed)
 
 
@@ -180,9 +182,10 @@ def _sigma(e: Experiment, question: Question, theorem1: Theorem1) -> float:
             sigma = question.sigma(e.epsilon, threat(e.threat))
             if math.isfinite(sigma):
                 return sigma
-            raise PrivacyRefused(
-                f"No noise proves epsilon = {e.epsilon:g} with clip_unit {e.clip_unit!r}; only sample bounds a record."
-            )
+            cause = f"cosine {e.cosine!r} has no proof for {e.algorithm}"
+            if not question.bounded:
+                cause = f"clip_unit {e.clip_unit!r} does not bound a record, only 'sample' does"
+            raise PrivacyRefused(f"No noise multiplier proves epsilon = {e.epsilon:g}: {cause}.")
         case "theorem1":
             return theorem1.sigma(e.epsilon)
         case "public-code":

@@ -54,6 +54,8 @@ class Question:
 
     def worst(self, sigma: float, threat: Threat, rounds: int | None = None) -> float:
         """The largest epsilon of all agents."""
+        if sigma <= self._least_noise():
+            return math.inf
         return max(self.epsilon(agent, sigma, threat, rounds) for agent in self._undominated(threat))
 
     def sigma(self, target: float, threat: Threat) -> float:
@@ -65,9 +67,12 @@ class Question:
                 return math.inf
             step = Step(1.0, self.batch, self.records[agent], self.fixed)
             needed.append(calibrate(target, self.delta, step, self.rounds, self.relation) * math.sqrt(ratio))
+        return max(*needed, self._least_noise() * 1.001)
+
+    def _least_noise(self) -> float:
+        """The noise multiplier above which all agents have a proof."""
         agents = range(len(self.graph))
-        least = max(self.algorithm.least_noise(self.graph, agent, self.batch, self.size) for agent in agents)
-        return max(*needed, least * 1.001)
+        return max(self.algorithm.least_noise(self.graph, agent, self.batch, self.size) for agent in agents)
 
     def _undominated(self, threat: Threat) -> list[int]:
         """The agents that can be the worst off: no other has both fewer records and more exposure."""

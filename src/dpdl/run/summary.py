@@ -21,8 +21,8 @@ LISTENERS = {
 }
 
 
-def summarise(plan: Plan, last: dict[str, Any], run_dir: str | None) -> dict[str, Any]:
-    """What `summary.json` holds and `dpdl run --json` prints."""
+def summarise(plan: Plan, last: dict[str, Any], billed: int, run_dir: str | None) -> dict[str, Any]:
+    """What `summary.json` holds and `dpdl run --json` prints; `billed` rounds were paid for."""
     e = plan.experiment
     return {
         "algorithm": e.algorithm,
@@ -38,9 +38,9 @@ def summarise(plan: Plan, last: dict[str, Any], run_dir: str | None) -> dict[str
         "accuracy": last["accuracy"],
         "train_loss": last["train_loss"]["mean"],
         "consensus_distance": last["consensus_distance"],
-        "epsilon": epsilons(plan, last["round"]),
+        "epsilon": epsilons(plan, billed),
         "epsilon_note": epsilon_note(plan),
-        "privacy_statement": statement(plan, last["round"]),
+        "privacy_statement": statement(plan, billed),
         "bytes_sent": last["bytes_sent"],
         "broken_gradients": last["broken_gradients"],
         "records": {"fewest": min(map(len, plan.parts)), "most": max(map(len, plan.parts))},
@@ -86,6 +86,8 @@ def epsilon_note(plan: Plan) -> str:
     if q.fixed:
         return "Fixed-size batches are accounted for by Rényi DP under replacement of one record, which is loose."
     if not math.isfinite(q.worst(plan.grad.noise_multiplier, EAVESDROPPER)):
+        if e.cosine == "tensor":
+            return "One cosine per tensor has no proof for Algorithm 1: nothing is proven."
         return "The noise is too small for the bound on the un-noised self-gradient: nothing is proven."
     return "Epsilon is that of the agent that is worst off, by privacy-loss distributions."
 

@@ -32,6 +32,7 @@ class Result:
     metrics: list[dict[str, Any]]
     models: Tensor  # (N, D), one row per agent
     plan: Plan
+    stopped: str | None = None  # why the run ended early: an agent's budget was spent
 
     def module(self, agent: int | None = None) -> nn.Module:
         """The trained module of an agent, or the average of all."""
@@ -120,16 +121,21 @@ def _run(job: Job, transport: Transport, folder: RunFolder | None) -> Result | N
     models = loop.run()
     if models is None:
         return None
-    summary = summarise(job.plan, loop.metrics[-1], str(folder.path) if folder else None)
+    if not loop.metrics:
+        raise PrivacyRefused(_spent(job.plan, 0))
+    summary = summarise(job.plan, loop.metrics[-1], loop.billed, str(folder.path) if folder else None)
     if folder:
         folder.finish(summary)
-    spent = job.plan.allowance
-    if spent and loop.end < job.plan.experiment.rounds:
-        raise PrivacyRefused(
-            f"Stopped after round {loop.end} of {job.plan.experiment.rounds}: one more would exceed the budget of "
-            f"agent {spent.agent}, epsilon = {spent.budget:g}. The models so far are saved."
-        )
-    return Result(summary, loop.metrics, models, job.plan)
+    stopped = _spent(job.plan, loop.end) if loop.end < job.plan.experiment.rounds else None
+    return Result(summary, loop.metrics, models, job.plan, stopped)
+
+
+def _spent(p: Plan, end: int) -> str:
+    assert p.allowance
+    return (
+        f"Stopped after round {end} of {p.experiment.rounds}: one more would exceed the budget of agent "
+        f"{p.allowance.agent}, epsilon = {p.allowance.budget:g}."
+    )
 
 
 def _facts(p: Plan) -> dict[str, Any]:
