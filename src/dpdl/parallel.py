@@ -31,7 +31,8 @@ def cores() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), thread_name_prefix="dpdl-core")
+    # The number of threads that OpenMP and MKL use is a setting of every single thread, so each is told.
+    return ThreadPoolExecutor(cores(), "dpdl-core", torch.set_num_threads, (1,))
 
 
 def each(work: Callable[[A], B], items: Iterable[A]) -> list[B]:

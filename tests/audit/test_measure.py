@@ -161,6 +161,7 @@ def test_nothing_is_proven_for_literal_dpdl_with_little_noise(monkeypatch, capsy
     assert code == 0
     assert facts["proven"] == facts["sigma_eff"]["proven"] == "unbounded"
     assert facts["refutes_claim"]
+    assert "proves nothing here" in facts["verdict"]
 
 
 def test_a_refuted_proof_is_said_and_has_its_exit_code(monkeypatch, capsys) -> None:

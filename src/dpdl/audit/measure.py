@@ -101,10 +101,14 @@ class AuditResult:
     def verdict(self) -> str:
         """One plain sentence."""
         if self.refutes_proof:
-            return "The attack gains more than the accountant allows: the proof or the code is wrong."
-        if self.refutes_claim:
-            return "Theorem 1's epsilon does not hold; the attack stays below what the accountant proves."
-        return "The attack gains no more than Theorem 1 claims, and no more than the accountant proves."
+            return "The attack certifies more than the accountant proves: the proof or the code is wrong."
+        gain = "more" if self.refutes_claim else "no more"
+        rest = (
+            "it stays below what the accountant proves"
+            if math.isfinite(self.proven)
+            else "the accountant proves nothing here"
+        )
+        return f"The attack certifies {gain} than Theorem 1 claims; {rest}."
 
 
 def audit(

@@ -19,6 +19,7 @@ COMMANDS = {
     "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
     "resume": ("dpdl.cli.run:resume", "Continue an interrupted run."),
     "privacy": ("dpdl.cli.privacy:privacy", "Plan noise and budgets; verify a run's ledger."),
+    "audit": ("dpdl.cli.audit:audit", "Attack our own messages; certify a lower bound on epsilon."),
     "theory": ("dpdl.cli.theory:theory", "Theorem 2's bound, and whether the step size meets its conditions."),
     "graph": ("dpdl.cli.graph:graph", "Show a graph, its weights and its spectral gap."),
     "data": ("dpdl.cli.data:data", "List, fetch and describe data sets and partitions."),

@@ -28,7 +28,7 @@ class Question:
     relation: str = "add-remove"
     fixed: bool = False  # fixed-size batches
     bounded: bool = True  # every record is clipped on its own
-    _exposures: dict[tuple[int, Threat], float] = field(default_factory=dict, compare=False, repr=False)
+    _exposures: dict[tuple[int, Threat], float] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def exposure(self, agent: int, threat: Threat) -> float:
         """(sigma / sigma_eff)^2 of an agent."""
