@@ -6,7 +6,7 @@ from torch import Tensor
 
 from dpdl import graph as graphs
 from dpdl.algorithms import DPDL, SoundDPDL
-from dpdl.algorithms.dpdl import similarity
+from dpdl.algorithms.dpdl import coefficient, similarity
 from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.net import Net
@@ -77,6 +77,15 @@ def test_cosine_per_tensor_is_the_cosine_of_every_piece() -> None:
         for piece, part in enumerate((slice(0, 3), slice(3, 7))):
             expected = torch.cosine_similarity(g[k, part], r[i[k], part], dim=0)
             assert abs(found[k, piece] - expected) < 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_coefficient_does_not_depend_on_its_neighbours_in_the_tensor(dtype: torch.dtype) -> None:
+    """Processes hold different numbers of asks; the bits of a coefficient must not depend on that."""
+    s = 2 * torch.rand(20_000, 1, dtype=dtype, generator=torch.Generator().manual_seed(0)) - 1
+    whole = coefficient(s)
+    assert torch.equal(torch.cat([coefficient(part) for part in s.split(7)]), whole)
+    assert (whole - torch.sigmoid(-s)).abs().max() < 1e-6
 
 
 def test_step_decay_and_weight_decay_enter_as_documented() -> None:

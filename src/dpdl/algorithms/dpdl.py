@@ -82,7 +82,7 @@ class Calibrated(ABC):
         r = self.reference(answers, g, net)
         sizes = grad.model.sizes if self.cosine == "tensor" else (r.shape[1],)
         cosine = similarity(g, r, net.i, sizes)
-        c = torch.sigmoid(-cosine)
+        c = coefficient(cosine)
         g_i = net.sum(g, 1 / (net.w.sqrt() * net.N))
         g_i += self.alpha * spread(net.sum(c, net.w), sizes) * r
 
@@ -210,6 +210,16 @@ def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tenso
 
     each(one, range(len(g)))
     return out
+
+
+def coefficient(cosine: Tensor) -> Tensor:
+    """1 / (1 + exp(S)) of every entry, one by one.
+
+    Torch's sigmoid takes entries in groups and the rest singly, by two formulas that now and then differ in the last
+    bit; which entries are the rest depends on how many asks this process has, and so on the placement.
+    """
+    values = [1 / (1 + math.exp(s)) for s in cosine.flatten().tolist()]
+    return torch.tensor(values, dtype=cosine.dtype).view(cosine.shape)
 
 
 def spread(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
