@@ -16,7 +16,7 @@ from dpdl.errors import InputError, PrivacyRefused
 from dpdl.net import Leaving
 from dpdl.privacy.accounting import Step, epsilon
 from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, USUAL, threat
-from dpdl.run.budget import allowance, parse
+from dpdl.run.budget import Budget, allowance, parse
 from dpdl.run.ledger import recompute
 from dpdl.run.observe import Gate
 from dpdl.run.plan import plan
@@ -243,21 +243,30 @@ def test_fixed_batches_need_replacement(blobs: Dataset) -> None:
 # ------------------------------------------------------------------- budgets
 def test_an_allowance_is_the_last_affordable_round() -> None:
     q = question(batch=64, records=[1000] * 9 + [500], rounds=400)
-    found = allowance(q, 12.0, EAVESDROPPER, [1.0] * 10)
+    found = allowance(q, 12.0, EAVESDROPPER, [Budget(1.0, 1e-5)] * 10)
     assert found.agent == 9
     assert q.epsilon(9, 12.0, EAVESDROPPER, found.rounds) <= 1.0 < q.epsilon(9, 12.0, EAVESDROPPER, found.rounds + 1)
-    assert allowance(q, 12.0, EAVESDROPPER, [1000.0] * 10).rounds == 400
+    assert allowance(q, 12.0, EAVESDROPPER, [Budget(1000.0, 1e-5)] * 10).rounds == 400
 
 
 def test_a_budget_below_one_round_is_refused_with_what_would_do() -> None:
     with pytest.raises(PrivacyRefused, match=r"one round with sigma = 0\.5 costs .* affords all 1000 rounds"):
-        allowance(question(), 0.5, EAVESDROPPER, [0.01] * 10)
+        allowance(question(), 0.5, EAVESDROPPER, [Budget(0.01, 1e-5)] * 10)
 
 
-@pytest.mark.parametrize("text", ["x", "1,2", "0", "-1", "nan", ""])
+@pytest.mark.parametrize("text", ["x", "1,2", "0", "-1", "nan", "", "1:2", "1:1e-5:3", "1:0"])
 def test_bad_budgets_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="budget"):
-        parse(text, 5)
+        parse(text, 5, 1e-5)
+
+
+def test_agents_may_have_budgets_of_their_own() -> None:
+    assert parse("2", 3, 1e-5) == [Budget(2.0, 1e-5)] * 3
+    assert parse("1,2:1e-7,3", 3, 1e-5) == [Budget(1, 1e-5), Budget(2, 1e-7), Budget(3, 1e-5)]
+    q = question(batch=64, records=1000, rounds=400)
+    strict = allowance(q, 12.0, EAVESDROPPER, [Budget(2.0, 1e-5)] * 9 + [Budget(2.0, 1e-9)])
+    assert strict.agent == 9
+    assert strict.rounds < allowance(q, 12.0, EAVESDROPPER, [Budget(2.0, 1e-5)] * 10).rounds
 
 
 BUDGET = {"budget": "1.2", "algorithm": "dpdl-sound", "sigma": 2.0}
@@ -265,7 +274,7 @@ BUDGET = {"budget": "1.2", "algorithm": "dpdl-sound", "sigma": 2.0}
 
 def affordable() -> int:
     q = question(SoundDPDL, graphs.ring(5), 120, batch=8, rounds=12, size=77)
-    return allowance(q, 2.0, EAVESDROPPER, [1.2] * 5).rounds
+    return allowance(q, 2.0, EAVESDROPPER, [Budget(1.2, 1e-5)] * 5).rounds
 
 
 @pytest.mark.parametrize("placement", ["alone", "threads:2"])

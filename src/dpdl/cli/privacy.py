@@ -106,20 +106,23 @@ def epsilon(sigma: float, c1: float, as_json: bool, plot: Path | None, **options
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
 def verify(run_dir: Path, as_json: bool) -> None:
     """Recompute the epsilons of a run from its ledger and compare them with what it reported."""
+    from dpdl.privacy.threats import threat
     from dpdl.run.ledger import recompute
 
     try:
         summary = json.loads((run_dir / "summary.json").read_text("utf-8"))["epsilon"]
+        asked = json.loads((run_dir / "experiment.json").read_text("utf-8"))["experiment"]["threat"]
     except OSError as failure:
-        raise InputError(f"Run {str(run_dir)!r} has no result: summary.json: {failure.strerror}.") from failure
-    except (ValueError, KeyError) as failure:
+        raise InputError(f"Run {str(run_dir)!r} has no result: {failure.filename}: {failure.strerror}.") from failure
+    except (ValueError, KeyError, TypeError) as failure:
         raise InputError(f"The summary of run {str(run_dir)!r} is damaged: {failure}.") from failure
     found = {name: _word(value) for name, value in recompute(run_dir / "ledger.jsonl").items()}
     reported = {name: summary.get(name) for name in found}
     agrees = all(_close(found[name], reported[name]) for name in found)
-    facts = {"reported": reported, "recomputed": found, "agrees": agrees}
+    key = threat(asked).key
+    facts = {"reported": reported[key], "recomputed": found[key], "agrees": agrees, "threat": asked}
     if as_json:
-        click.echo(json.dumps(facts, allow_nan=False))
+        click.echo(json.dumps({**facts, "all": {"reported": reported, "recomputed": found}}, allow_nan=False))
     else:
         for name in found:
             click.echo(f"{name:15} reported {_show(reported[name]):>10}   recomputed {_show(found[name]):>10}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from dpdl.errors import InputError, PrivacyRefused
@@ -11,52 +12,65 @@ from dpdl.privacy.threats import Threat
 from dpdl.run.planner import Question
 
 
+class Budget(NamedTuple):
+    """What an agent agreed to give away."""
+
+    epsilon: float
+    delta: float
+
+
 class Allowance(NamedTuple):
     """The first agent to run out, and after how many rounds."""
 
     rounds: int
     agent: int
-    budget: float
+    budget: Budget
 
 
-def parse(text: str, agents: int) -> list[float]:
-    """One epsilon for all agents, or one for each, separated by commas."""
+def parse(text: str, agents: int, delta: float) -> list[Budget]:
+    """One epsilon for all agents, or one for each, separated by commas; `E:D` also sets the agent's delta."""
+    form = f"one epsilon (or epsilon:delta) for all, or one for each of {agents} agents, separated by commas"
     try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"budget must be one epsilon or {agents} separated by commas, not {text!r}.") from None
-    if not all(math.isfinite(value) and value > 0 for value in values):
-        raise InputError(f"budget must hold finite numbers above 0, not {text!r}.")
-    if len(values) not in (1, agents):
-        raise InputError(f"budget must be one epsilon or one for each of {agents} agents, not {len(values)}.")
-    return values if len(values) == agents else values * agents
+        pairs = [[float(number) for number in part.split(":")] for part in text.split(",")]
+        budgets = [Budget(*[*pair, delta][: max(2, len(pair))]) for pair in pairs]
+    except (ValueError, TypeError):
+        raise InputError(f"budget must be {form}, not {text!r}.") from None
+    if not all(math.isfinite(b.epsilon) and b.epsilon > 0 and 0 < b.delta < 1 for b in budgets):
+        raise InputError(f"budget must hold finite epsilons above 0 and deltas between 0 and 1, not {text!r}.")
+    if len(budgets) not in (1, agents):
+        raise InputError(f"budget must be {form}, not {len(budgets)} values.")
+    return budgets if len(budgets) == agents else budgets * agents
 
 
 def allowance(
-    question: Question, sigma: float, threat: Threat, budgets: Sequence[float], most: int | None = None
+    question: Question, sigma: float, threat: Threat, budgets: Sequence[Budget], most: int | None = None
 ) -> Allowance:
     """The largest number of rounds, up to `most`, that no agent pays too much for; refused when not even one is."""
     most = most or question.rounds
     found = ((_rounds(question, sigma, threat, i, budget, most), i, budget) for i, budget in enumerate(budgets))
     first = Allowance(*min(found))
     if first.rounds < 1:
-        cost = question.epsilon(first.agent, sigma, threat, 1)
-        needed = question.sigma(min(budgets), threat)
+        cost = question.epsilon(first.agent, sigma, threat, 1, first.budget.delta)
+        needed = replace(question, delta=min(b.delta for b in budgets)).sigma(min(budgets).epsilon, threat)
         price = "an unbounded epsilon" if math.isinf(cost) else f"{cost:.4g}"
         way = f"sigma = {needed:.4g} affords all {question.rounds} rounds" if math.isfinite(needed) else "no sigma does"
         raise PrivacyRefused(
-            f"Agent {first.agent} has a budget of epsilon = {first.budget:g}, but one round with sigma = {sigma:.4g} "
-            f"costs {price} against {threat}; {way}."
+            f"Agent {first.agent} has a budget of epsilon = {first.budget.epsilon:g}, but one round with sigma = "
+            f"{sigma:.4g} costs {price} against {threat}; {way}."
         )
     return first
 
 
-def _rounds(question: Question, sigma: float, threat: Threat, agent: int, budget: float, most: int) -> int:
+def _rounds(question: Question, sigma: float, threat: Threat, agent: int, budget: Budget, most: int) -> int:
     """By bisection: epsilon grows with the number of rounds."""
-    if question.epsilon(agent, sigma, threat, most) <= budget:
+
+    def affords(rounds: int) -> bool:
+        return question.epsilon(agent, sigma, threat, rounds, budget.delta) <= budget.epsilon
+
+    if affords(most):
         return most
     low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if question.epsilon(agent, sigma, threat, middle) <= budget else (low, middle)
+        low, high = (middle, high) if affords(middle) else (low, middle)
     return low

@@ -30,6 +30,7 @@ def header(p: Plan) -> dict[str, Any]:
     return {
         "ledger": 1,
         "algorithm": e.algorithm,
+        "threat": e.threat,
         "relation": q.relation,
         "sampling": e.sampling,
         "clip_unit": e.clip_unit,

@@ -99,7 +99,7 @@ def plan(
     if e.budget is not None:
         # Secure randomness pays again for rounds that a crash made it repeat, so there may be more of them than T.
         most = e.rounds if randomness.repeatable else 4 * e.rounds
-        allowed = allowance(question, sigma, threat(e.threat), parse(e.budget, len(graph)), most)
+        allowed = allowance(question, sigma, threat(e.threat), parse(e.budget, len(graph), e.delta), most)
     return Plan(e, graph, data, parts, task, algorithm, grad, sampling, theorem1, question, allowed)
 
 

@@ -47,10 +47,12 @@ class Question:
             sigma / math.sqrt(ratio) if math.isfinite(ratio) else 0.0, self.batch, self.records[agent], self.fixed
         )
 
-    def epsilon(self, agent: int, sigma: float, threat: Threat, rounds: int | None = None) -> float:
+    def epsilon(
+        self, agent: int, sigma: float, threat: Threat, rounds: int | None = None, delta: float | None = None
+    ) -> float:
         """What an agent has given away after some rounds (all, by default); infinity when nothing bounds it."""
         count = self.rounds if rounds is None else rounds
-        return epsilon([(self.step(agent, sigma, threat), count)], self.delta, self.relation)
+        return epsilon([(self.step(agent, sigma, threat), count)], delta or self.delta, self.relation)
 
     def worst(self, sigma: float, threat: Threat, rounds: int | None = None) -> float:
         """The largest epsilon of all agents."""

@@ -134,7 +134,7 @@ def _spent(p: Plan, end: int) -> str:
     assert p.allowance
     return (
         f"Stopped after round {end} of {p.experiment.rounds}: one more would exceed the budget of agent "
-        f"{p.allowance.agent}, epsilon = {p.allowance.budget:g}."
+        f"{p.allowance.agent}, epsilon = {p.allowance.budget.epsilon:g}."
     )
 
 

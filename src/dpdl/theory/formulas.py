@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any, final
+from typing import final
 
 from dpdl.errors import InputError
 
@@ -207,7 +207,7 @@ def _descent_limit(q: Setting) -> float:
 def conditions(setting: Setting) -> list[Condition]:
     """The three conditions on the step size, C_1 > 0, and whether any step size can meet them."""
     q, sizes = setting, step_sizes(setting)
-    consensus, descent, c1 = _consensus_limit(q), _descent_limit(q), _c1(q)
+    consensus, descent, c1 = _consensus_limit(q), _descent_limit(q), first_constant(q)
     return [
         Condition("eta > lower limit", q.eta > sizes.above, q.eta, sizes.above, "(1 - beta)^2 / 256"),
         Condition(CONSENSUS, q.eta <= consensus, q.eta, consensus, "(1 - beta)(1 - rho) / (2 sqrt(30) L)"),
@@ -261,14 +261,15 @@ def largest_smoothness(setting: Setting) -> float | None:
 
 
 # ----------------------------------------------------------------------------------------------------- bound
-def _c1(q: Setting) -> float:
+def first_constant(q: Setting) -> float:
+    """C_1 = eta / (2 a) - a / 32; the bound divides by it."""
     return q.eta / (2 * q.a) - q.a / 32
 
 
 @_computable()
 def bound(setting: Setting) -> Bound:
     """The right-hand side of eq:convergence, term by term, with C_1 to C_6 of eq:conconstants."""
-    c1 = _c1(setting)
+    c1 = first_constant(setting)
     if c1 <= 0:
         return Bound(None, dict.fromkeys(TERMS), {"C_1": c1, **{f"C_{k}": None for k in range(2, 7)}})
     constants = _constants(setting, c1)
@@ -295,7 +296,7 @@ def _terms(q: Setting, constants: dict[str, float]) -> dict[str, float]:
     noise = q.C**2 * q.sigma**2 * q.d
     w2 = q.w_min**2
     return {
-        "start": q.gap / (_c1(q) * q.T),
+        "start": q.gap / (first_constant(q) * q.T),
         "agents": 60 * spread * q.kappa**2,
         "sampling": (4 * c5 / q.N + 60 * spread) * q.xi**2,
         "noise": average * 3 * noise / (w2 * q.B**2 * q.N**2),
@@ -330,85 +331,3 @@ def corollary(setting: Setting) -> Corollary | None:
         below=_finite(256 * reach),
         positive_below=16 * reach,
     )
-
-
-# ----------------------------------------------------------------------------------------------------- words
-def verdict(setting: Setting) -> str:
-    """One sentence for a person who wants to know whether the theorem says anything here."""
-    q, sizes = setting, step_sizes(setting)
-    lowest, highest = f"{sizes.above:.4g}", f"{sizes.up_to:.4g} ({sizes.up_to_name})"
-    if sizes.empty:
-        return (
-            f"No step size can satisfy the conditions on this graph: with L = {q.L:g} it would have to be above "
-            f"{lowest} and at most {highest}."
-        )
-    if sizes.useless:
-        return (
-            f"No step size on this graph gives a bound: with L = {q.L:g} the three conditions want it above {lowest} "
-            f"and at most {highest}, but C_1 > 0 needs it above {sizes.positive_above:.4g}."
-        )
-    if not applies(q):
-        return (
-            f"Theorem 2 says nothing for step size {q.eta:g}: with L = {q.L:g} it would have to be above "
-            f"{sizes.positive_above:.4g} (C_1 > 0) and at most {highest}."
-        )
-    total = bound(q).total
-    assert total is not None
-    return f"Theorem 2 applies: the mean squared gradient norm over {q.T} rounds is at most {total:.4g}."
-
-
-def notes(setting: Setting) -> list[str]:
-    """What must be known to read the numbers."""
-    q, found = setting, bound(setting)
-    words = []
-    if found.total is None:
-        words.append(f"C_1 = {_c1(q):.4g} is not positive, and the bound divides by it: there is no bound.")
-    elif not applies(q):
-        words.append("A condition does not hold: the bound is the value of a formula, not a guarantee.")
-    if found.total is not None and q.sigma > 0:
-        words.append("noise_consensus has the factor C^2 sigma^2 d twice, as the theorem says; its proof has it once.")
-    if found.total is not None and found.total > 2 * q.L * q.gap:
-        words.append(
-            f"An L-smooth loss starts with a squared gradient norm of at most 2 L gap = {2 * q.L * q.gap:.4g}: the "
-            "bound does not even promise to stay below that."
-        )
-    if q.beta == 0:
-        words.append("C_2 divides by beta and does not exist for beta = 0; where it enters it is multiplied by beta^2.")
-    return words + _about_corollary(q)
-
-
-def _about_corollary(q: Setting) -> list[str]:
-    found = corollary(q)
-    if found is None:
-        return ["Without an epsilon there is no corollary."]
-    words = []
-    if found.second is None:
-        words.append("The corollary's second requirement is undefined: its denominator is not positive.")
-    elif found.required is not None and found.required >= found.positive_below:
-        words.append(
-            f"The corollary asks for {found.required} rounds or more, but with eta = N epsilon / T the bound ends at "
-            f"{found.positive_below:.4g} rounds, where C_1 is no longer positive."
-        )
-    return words
-
-
-def as_dict(setting: Setting) -> dict[str, Any]:
-    """Everything, as JSON values."""
-    found, sizes, cor = bound(setting), step_sizes(setting), corollary(setting)
-    return {
-        "bound": found.total,
-        "applies": applies(setting),
-        "terms": found.terms,
-        "conditions": [_plain(c) for c in conditions(setting)],
-        "constants": found.constants,
-        "step_sizes": {**_plain(sizes), "empty": sizes.empty},
-        "largest_smoothness": largest_smoothness(setting),
-        "corollary": _plain(cor) if cor else None,
-        "verdict": verdict(setting),
-        "notes": notes(setting),
-        "inputs": _plain(setting),
-    }
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    return {f.name: getattr(record, f.name) for f in fields(record)}
