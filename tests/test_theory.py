@@ -204,7 +204,8 @@ def test_more_rounds_make_only_the_first_term_smaller(q: Setting):
 @settings(max_examples=60, deadline=None)
 @given(q=any_setting)
 def test_the_result_is_json_without_nan(q: Setting):
-    json.dumps(as_dict(q), allow_nan=False)
+    text = json.dumps(as_dict(q), allow_nan=False)
+    assert json.loads(text)["applies"] == applies(q)
 
 
 def test_the_third_limit_keeps_its_digits_for_a_small_l():

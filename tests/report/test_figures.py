@@ -94,6 +94,9 @@ def test_a_name_is_never_read_as_a_formula(tmp_path):
     figures.draw_graph(Graph(np.eye(1), "a$b^$.edges"), tmp_path / "x.png")
     figures.draw_partition(COUNTS, tmp_path / "y.png", "cost $5_")
     figures.draw_training(METRICS, tmp_path / "z.png", "cost $5_ $")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.png", "y.png", "z.png"]
+    shown = [text.get_text() for text in figures.graph_figure(Graph(np.eye(1), "a$b^$.edges")).texts]
+    assert shown[0].replace("\\$", "$") == "a$b^$.edges"
 
 
 def test_a_partition_shows_agents_across_classes_down_and_totals_above():
