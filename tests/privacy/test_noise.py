@@ -91,3 +91,13 @@ def test_fixed_size_takes_exactly_b_different_records(randomness) -> None:
         assert len(set(picked)) == 5
         hits[picked] += 1
     assert np.abs(hits / 1_000 - 0.25).max() < 0.07
+
+
+@pytest.mark.parametrize("randomness", BOTH)
+def test_the_entries_of_a_row_are_independent(randomness) -> None:
+    """No entry is another one's copy, and no part of a row tells anything about another part."""
+    row = noise(randomness, 1, 0, 0)
+    assert len(row.unique()) == len(row)
+    for parts in (row.split(10_000), (row[:-1], row[1:]), (row[0::2], row[1::2])):
+        assert abs(float(torch.corrcoef(torch.stack(parts))[0, 1])) < 0.05
+        assert abs(float(torch.corrcoef(torch.stack(parts).square())[0, 1])) < 0.05
