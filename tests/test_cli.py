@@ -263,6 +263,12 @@ def test_a_budget_ends_a_run_with_exit_code_3(monkeypatch, capsys) -> None:
     assert "test accuracy" in out
     assert "would exceed the budget of agent" in err
     assert json.loads(Path("r/summary.json").read_text())["rounds"] < 50
+    assert "Traceback" not in err
+
+
+def test_a_budget_below_one_round_is_refused_before_data_is_read(monkeypatch, capsys) -> None:
+    words = ["run", "--dataset", "mnist", "--agents", "5", "--algorithm", "dpdl-sound", "--sigma", "4"]
+    monkeypatch.setattr("dpdl.tasks.data.load", lambda *_: pytest.fail("data was read"))
     code, _, err = dpdl(monkeypatch, capsys, *words, "--budget", "0.001", "--out", "q")
     assert code == 3
     assert "one round with sigma = 4 costs" in err

@@ -55,6 +55,13 @@ def test_a_layer_imports_only_from_layers_below(file: Path) -> None:
         assert (part, other) not in FORBIDDEN, f"{part} imports {other}"
 
 
+def test_planning_does_not_wait_for_torch() -> None:
+    words = ["privacy", "sigma", "--epsilon", "2", "--rounds", "10", "--json"]
+    code = f"import sys; from dpdl.cli import cli; cli.main({words}, standalone_mode=False)\n"
+    code += "sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
 def test_every_part_has_a_layer() -> None:
     parts = {p.relative_to(SOURCE).parts[0].removesuffix(".py") for p in FILES}
     assert parts == set().union(*LAYERS)

@@ -52,7 +52,8 @@ class Net:
     """What the agents hosted here see of the graph.
 
     `agents` are their numbers, `N` is the number of all agents. `i`, `w` and `own` belong to the asks: row of the
-    asking agent, weight w_ij, and position of the self-loop of every agent. `visits` are the edges they answer.
+    asking agent, weight w_ij, and position of the self-loop of every agent. `visits` are the edges they answer, and
+    `selves` those that stay at home.
     """
 
     def __init__(self, graph: Graph, transport: Transport | None = None, observers: Sequence[Observer] = ()) -> None:
@@ -70,6 +71,7 @@ class Net:
         self.w = torch.from_numpy(np.array(graph.W[asks[:, 0], asks[:, 1]]))
         self.own = (asks[:, 0] == asks[:, 1]).nonzero().flatten()
         self.visits = Visits(visits, row[visits[:, 1]])
+        self.selves = Visits(torch.stack([self.agents, self.agents], dim=1), torch.arange(len(self.agents)))
         self._asks = asks
         self._w_visits = torch.from_numpy(np.array(graph.W[visits[:, 1], visits[:, 0]]))
         self._routes(place, here)

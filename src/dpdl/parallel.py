@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
-import torch
-
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -31,6 +29,8 @@ def cores() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
+    import torch  # not above: planning imports algorithms, and should not wait for torch
+
     # The number of threads that OpenMP and MKL use is a setting of every single thread, so each is told.
     return ThreadPoolExecutor(cores(), "dpdl-core", torch.set_num_threads, (1,))
 
@@ -43,6 +43,8 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
 @contextmanager
 def one_thread_per_operation() -> Iterator[None]:
     """Torch operations stay on the thread that calls them; restored afterwards."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -10,7 +10,9 @@ from dpdl.algorithms.dpdl import coefficient, similarity
 from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.net import Net
-from dpdl.privacy import PerSample, PrivateGradient, Reproducible
+from dpdl.privacy.clipping import PerSample
+from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.noise import Reproducible
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.conftest import small_batch, small_module

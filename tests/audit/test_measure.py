@@ -18,7 +18,7 @@ from dpdl.cli import COMMANDS, main
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.keys import generator
-from dpdl.privacy import Reproducible, Secure
+from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.privacy.theorem1 import Theorem1
 from dpdl.privacy.threats import Threat, threat
 from dpdl.run.planner import Question
@@ -31,8 +31,8 @@ def attainable(q: Question, sigma: float, listener: Threat) -> float:
     """sigma_eff that an attack can reach: exactly the proven one, or that with kappa = 1/2."""
     algorithm = q.algorithm
     if isinstance(algorithm, DPDL):
-        return sigma / math.sqrt(algorithm.exposure(q.graph, 0, listener, kappa=0.5))
-    return sigma / math.sqrt(algorithm.exposure(q.graph, 0, listener))
+        return sigma / math.sqrt(replace(algorithm.disclosure, kappa=0.5).exposure(q.graph, 0, listener))
+    return sigma / math.sqrt(algorithm.disclosure.exposure(q.graph, 0, listener))
 
 
 def theorem1(q: Question) -> Theorem1:

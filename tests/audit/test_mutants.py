@@ -13,8 +13,8 @@ import pytest
 from torch import Tensor
 
 from dpdl.audit import Game, attack, clopper_pearson, gdp
-from dpdl.privacy import PerChunk, Reproducible, Unclipped
-from dpdl.privacy.noise import Randomness
+from dpdl.privacy.clipping import PerChunk, Unclipped
+from dpdl.privacy.noise import Randomness, Reproducible
 from dpdl.privacy.threats import Threat
 from dpdl.run.planner import Question
 from tests.audit.worlds import EAVESDROPPER, FINAL, ONE, game, question

@@ -6,7 +6,7 @@ from dpdl import graph as graphs
 from dpdl.algorithms import DPDL, SoundDPDL
 from dpdl.audit import Game, honest_game
 from dpdl.graph import Graph
-from dpdl.privacy import Reproducible
+from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import threat
 from dpdl.run.planner import Question
 

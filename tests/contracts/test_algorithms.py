@@ -10,9 +10,11 @@ from dpdl import graph as graphs
 from dpdl.algorithms import NAMES, State
 from dpdl.graph import Graph
 from dpdl.net import Leaving, Net
-from dpdl.privacy import Clip, PerSample, PrivateGradient, Reproducible, Unclipped
+from dpdl.privacy.clipping import Clip, PerSample, Unclipped
+from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.noise import Reproducible
 from dpdl.run.experiment import Experiment
-from dpdl.run.plan import make_algorithm
+from dpdl.run.planner import make_algorithm
 from dpdl.tasks.task import Task
 from dpdl.transport import Alone
 from dpdl.transport.threads import run_threads

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from dpdl.privacy import PerChunk, PerSample, Unclipped
+from dpdl.privacy.clipping import PerChunk, PerSample, Unclipped
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.conftest import small_batch, small_module

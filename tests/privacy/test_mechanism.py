@@ -5,7 +5,9 @@ import torch
 
 from dpdl import graph as graphs
 from dpdl.net import Net
-from dpdl.privacy import Clipped, PerSample, PrivateGradient, Reproducible
+from dpdl.privacy.clipping import Clipped, PerSample
+from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.noise import Reproducible
 from dpdl.rows import first_equal
 from dpdl.tasks.task import Task
 from tests.conftest import small_batch, small_module

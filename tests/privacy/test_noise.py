@@ -8,7 +8,8 @@ import torch
 from scipy import stats
 
 from dpdl.keys import digest, generator
-from dpdl.privacy import FixedSize, Poisson, Reproducible, Secure
+from dpdl.privacy.noise import Reproducible, Secure
+from dpdl.privacy.sampling import FixedSize, Poisson
 
 BOTH = [Reproducible(3), Secure()]
 

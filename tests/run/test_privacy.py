@@ -57,7 +57,7 @@ def test_eavesdropper_formula_written_out_for_an_irregular_graph() -> None:
     graph, algorithm = graphs.star(5), DPDL(0.1, 0.7, 1.5)
     for i in range(5):
         expected = graph.sizes[i] - 1 + (1 + 1.5 * 5 * math.sqrt(graph.W[i, i]) * 0.7581) ** 2
-        assert algorithm.exposure(graph, i, EAVESDROPPER) == pytest.approx(expected, rel=1e-12)
+        assert algorithm.disclosure.exposure(graph, i, EAVESDROPPER) == pytest.approx(expected, rel=1e-12)
 
 
 def test_coalition_formula_written_out_for_a_ring() -> None:
@@ -65,24 +65,24 @@ def test_coalition_formula_written_out_for_a_ring() -> None:
     graph, algorithm = graphs.ring(5), DPDL(0.1, 0.7, 2.0)
     own = (math.sqrt(3) + 2 * 5 * 0.7581) ** 2
     against_one = 1 + own / (3 + 3) + 3 / (3 + 3 + 3)  # agent 4's noise stays whole: its neighbours are 3, 4, 0
-    assert algorithm.exposure(graph, 0, ONE_NEIGHBOUR) == pytest.approx(against_one, rel=1e-12)
+    assert algorithm.disclosure.exposure(graph, 0, ONE_NEIGHBOUR) == pytest.approx(against_one, rel=1e-12)
     models_only = own / 9 + 3 / 9 + 3 / 9
-    assert algorithm.exposure(graph, 0, FINAL_MODEL) == pytest.approx(models_only, rel=1e-12)
+    assert algorithm.disclosure.exposure(graph, 0, FINAL_MODEL) == pytest.approx(models_only, rel=1e-12)
 
 
 def test_more_listeners_never_see_less() -> None:
     graph, algorithm = graphs.build("erdos-renyi:0.6", 7, "sinkhorn", 3), DPDL(0.1, 0.7, 1.5)
     for i in range(7):
         around = int(graph.degrees[i])
-        seen = [algorithm.exposure(graph, i, threat(f"neighbours:{k}")) for k in range(1, around + 1)]
+        seen = [algorithm.disclosure.exposure(graph, i, threat(f"neighbours:{k}")) for k in range(1, around + 1)]
         assert seen == sorted(seen)
-        assert algorithm.exposure(graph, i, FINAL_MODEL) <= seen[0]
-        assert seen[-1] == pytest.approx(algorithm.exposure(graph, i, EAVESDROPPER))
+        assert algorithm.disclosure.exposure(graph, i, FINAL_MODEL) <= seen[0]
+        assert seen[-1] == pytest.approx(algorithm.disclosure.exposure(graph, i, EAVESDROPPER))
 
 
 def test_too_little_noise_for_the_self_gradient_is_unbounded_and_planned_around() -> None:
     q = question(DPDL, size=16)
-    least = q.algorithm.least_noise(q.graph, 0, 216, 16)
+    least = q.algorithm.disclosure.least_noise(q.graph, 0, 216, 16)
     assert least == pytest.approx(1.5 * 10 * 0.1**1.5 * 216 / (4 * 4))
     assert math.isinf(q.worst(least, EAVESDROPPER))
     assert math.isfinite(q.worst(least * 1.01, EAVESDROPPER))
@@ -143,7 +143,7 @@ def test_split_noise_that_leaves_has_the_declared_deviation(blobs: Dataset) -> N
 def test_an_agent_without_a_proof_makes_the_whole_graph_unbounded() -> None:
     """Agents differ in w_ii, so a sigma may be enough for some and too little for others."""
     q = question(DPDL, graphs.build("erdos-renyi", 10), rounds=100)
-    least = sorted({q.algorithm.least_noise(q.graph, i, q.batch, q.size) for i in range(10)})
+    least = sorted({q.algorithm.disclosure.least_noise(q.graph, i, q.batch, q.size) for i in range(10)})
     between = (least[-2] + least[-1]) / 2
     everybody = [q.epsilon(i, between, FINAL_MODEL) for i in range(10)]
     assert math.inf in everybody
@@ -152,8 +152,8 @@ def test_an_agent_without_a_proof_makes_the_whole_graph_unbounded() -> None:
 
 
 def test_one_cosine_per_tensor_has_no_proof_for_algorithm_1() -> None:
-    assert math.isinf(DPDL(0.1, 0.7, 1.5, cosine="tensor").exposure(graphs.ring(5), 0, EAVESDROPPER))
-    assert SoundDPDL(0.1, 0.7, 1.5, cosine="tensor").exposure(graphs.ring(5), 0, EAVESDROPPER) == 3
+    assert math.isinf(DPDL(0.1, 0.7, 1.5, cosine="tensor").disclosure.exposure(graphs.ring(5), 0, EAVESDROPPER))
+    assert SoundDPDL(0.1, 0.7, 1.5, cosine="tensor").disclosure.exposure(graphs.ring(5), 0, EAVESDROPPER) == 3
 
 
 def test_secure_budgets_count_repeated_rounds(blobs: Dataset, tmp_path: Path) -> None:

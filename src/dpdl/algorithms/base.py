@@ -1,21 +1,27 @@
-"""What an algorithm is: a frozen set of hyper-parameters with `init` and `round`; all state is in the arguments."""
+"""What an algorithm is: a frozen set of hyper-parameters with `init` and `round`; all state is in the arguments.
+
+The files of this folder name torch in annotations only and compute with the methods of tensors, so that planning, which
+asks an algorithm for its disclosure, need not wait for torch.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import torch
-from torch import Tensor
-
-from dpdl.graph import Graph
-from dpdl.net import Net
-from dpdl.privacy import Answers, PrivateGradient
+from dpdl.algorithms.disclosure import Disclosure
 from dpdl.privacy.releases import Release
-from dpdl.privacy.threats import Threat
-from dpdl.types import Batch
 
-State = Mapping[str, Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dpdl.net import Net
+    from dpdl.privacy.mechanism import Answers, PrivateGradient
+    from dpdl.types import Batch
+
+State = Mapping[str, "Tensor"]
 """What the next round needs: named tensors of shape (agents, ...), the models under "x"."""
 
 
@@ -27,6 +33,11 @@ class Info(NamedTuple):
 
 class Algorithm(Protocol):
     """One way to learn together. Fields that carry the name of an experiment's option are set from it."""
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """What a round discloses."""
+        ...
 
     def init(self, x: Tensor) -> State:
         """The state before the first round, from the models (agents, D)."""
@@ -42,22 +53,29 @@ class Algorithm(Protocol):
         """Every channel that `round` uses, and what is in it."""
         ...
 
-    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
-        """(sigma / sigma_eff)^2: how much a round reveals, measured in single Gaussian releases; inf if unbounded."""
-        ...
 
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """The noise multiplier above which `exposure` is proven, for models of `size` parameters."""
-        ...
+@dataclass(frozen=True)
+class Stepped:
+    """The step size that all algorithms share: eta_t = lr lr_decay^floor((t - 1) / lr_decay_every)."""
+
+    lr: float
+    _: KW_ONLY
+    lr_decay: float = 1.0
+    lr_decay_every: int = 30
+
+    def eta(self, t: int) -> float:
+        """The step size of round t."""
+        return self.lr * self.lr_decay ** ((t - 1) // self.lr_decay_every)
 
 
 def batch_info(answers: Answers, net: Net) -> dict[str, Tensor]:
     """Loss of every agent's own model on its own batch, and what clipping did to all its answers."""
     n = len(net.agents)
-    loss = torch.full((n,), torch.nan, dtype=torch.float64)
-    counts = torch.zeros(3, n, dtype=torch.float64)
-    for (i, j), a, about in zip(net.visits.edges.tolist(), net.visits.host.tolist(), answers.about, strict=True):
-        counts[:, a] += torch.tensor([about.clipped, about.pieces, about.broken])
+    loss = net.w.new_full((n,), math.nan)
+    counts = net.w.new_zeros(3, n)
+    visits = answers.visits
+    for (i, j), a, about in zip(visits.edges.tolist(), visits.host.tolist(), answers.about, strict=True):
+        counts[:, a] += net.w.new_tensor([about.clipped, about.pieces, about.broken])
         if i == j and about.samples:
             loss[a] = about.loss / about.samples
     clipped, pieces, broken = counts

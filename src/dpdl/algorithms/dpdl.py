@@ -19,43 +19,36 @@ is not sent. Cosine per parameter tensor, weight decay and step decay are the pu
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from dpdl.algorithms.base import Info, State, batch_info
-from dpdl.graph import Graph
-from dpdl.net import Net
+from dpdl.algorithms.base import Info, State, Stepped, batch_info
+from dpdl.algorithms.disclosure import Algorithm1, CrossGradients, Disclosure
 from dpdl.parallel import each
-from dpdl.privacy import Answers, PrivateGradient
 from dpdl.privacy.releases import Release
-from dpdl.privacy.threats import Threat
-from dpdl.types import Batch
 
-KAPPA = 0.7581
-"""The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
-MOST_COALITIONS = 5_000
-"""More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dpdl.graph import Graph
+    from dpdl.net import Net
+    from dpdl.privacy.mechanism import Answers, PrivateGradient
+    from dpdl.types import Batch
 
 
 @dataclass(frozen=True)
-class Calibrated(ABC):
+class Calibrated(Stepped, ABC):
     """The round that both variants share; they differ in the reference r."""
 
-    lr: float  # eta
     momentum: float  # beta
     alpha: float
     cosine: str = "vector"  # or "tensor": one cosine for every parameter tensor
     weight_decay: float = 0.0
-    lr_decay: float = 1.0
-    lr_decay_every: int = 30
 
     @abstractmethod
     def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
@@ -67,7 +60,7 @@ class Calibrated(ABC):
 
     def init(self, x: Tensor) -> State:
         """Momenta start at zero."""
-        return {"x": x, "v": torch.zeros_like(x)}
+        return {"x": x, "v": x.new_zeros(x.shape)}
 
     def round(
         self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
@@ -88,14 +81,14 @@ class Calibrated(ABC):
 
         # Momentum step, then gossip of momentum and model; a neighbour rebuilds x~ from x and v~.
         v = self.momentum * state["v"] + g_i + self.weight_decay * state["x"]
-        eta = self.lr * self.lr_decay ** ((t - 1) // self.lr_decay_every)
+        eta = self.eta(t)
         momenta = net.send("momentum", v)
         mixed = {
             "x": net.average(models.combine(momenta, lambda x, v: x - eta * v)),
             "v": net.average(momenta),
         }
 
-        share = 1 / torch.bincount(net.i)[net.i].double()
+        share = 1 / net.i.bincount()[net.i].double()
         means = {"cosine": cosine, "coefficient": c}
         info = {name: net.sum(value.double().mean(1), share) for name, value in means.items()}
         return mixed, Info({**batch_info(answers, net), **info})
@@ -106,6 +99,11 @@ class Calibrated(ABC):
 class DPDL(Calibrated):
     """Algorithm 1 literally: r is the agent's own clipped gradient, without noise."""
 
+    @property
+    def disclosure(self) -> Disclosure:
+        """The un-noised self-gradient in the momentum costs more than the noise suggests."""
+        return Algorithm1(self.alpha, self.cosine)
+
     def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
         """g_hat^{ii}."""
         return answers.own
@@ -113,40 +111,6 @@ class DPDL(Calibrated):
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The momentum carries the un-noised self-gradient."""
         return _channels(grad, "beta v + g~: cross-gradients, and the self-gradient without noise of its own")
-
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """The sigma above which `exposure` is proven: alpha N w_ii^(3/2) B / (4 sigma sqrt(d)) < 1."""
-        w_ii = float(graph.W[agent, agent])
-        return float(self.alpha * len(graph) * w_ii**1.5 * batch_size / (4 * math.sqrt(size)))
-
-    def exposure(self, graph: Graph, agent: int, threat: Threat, kappa: float = KAPPA) -> float:
-        """(sigma / sigma_eff)^2 of one round, to leading order in 1 / sqrt(d).
-
-        With b_ij = w_ij^(-1/2) and J the agents that work against agent i and know their own noise:
-
-            |J| + (b_ii + alpha N kappa)^2 / sum_{l in N_i - J} b_il^2
-                + sum_{l in N_i - J - i} b_li^2 / sum_{m in N_l - J} b_lm^2
-
-        Whoever sees the cross-gradients subtracts them, which is as if all neighbours were in J.
-        """
-        if self.cosine == "tensor":  # the argument needs many entries per cosine, and a bias has few
-            return math.inf
-        around = [int(j) for j in graph.neighbours(agent) if j != agent]
-        if threat.kind == "final-model":
-            return self._against(graph, agent, (), kappa)
-        k = threat.neighbours if threat.kind == "neighbours" else len(around)
-        if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
-            return self._against(graph, agent, tuple(around), kappa)
-        return max(self._against(graph, agent, J, kappa) for J in itertools.combinations(around, k))
-
-    def _against(self, graph: Graph, i: int, J: tuple[int, ...], kappa: float) -> float:
-        def spread(j: int) -> float:
-            """Variance of the noise that J cannot subtract from the update of agent j."""
-            return float(sum(1 / graph.W[j, m] for m in graph.neighbours(j) if m not in J))
-
-        own = (graph.W[i, i] ** -0.5 + self.alpha * len(graph) * kappa) ** 2 / spread(i)
-        others = sum(1 / graph.W[j, i] / spread(int(j)) for j in graph.neighbours(i) if j != i and j not in J)
-        return float(len(J) + own + others)
 
 
 @final
@@ -156,6 +120,11 @@ class SoundDPDL(Calibrated):
 
     noise_split: str = "equal"  # or "calibrated": less noise where the update weighs it more
 
+    @property
+    def disclosure(self) -> Disclosure:
+        """All that leaves is computed from |N_i| releases; `noise_factors` keeps their sum of precisions."""
+        return CrossGradients()
+
     def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
         """g_ddot^{ii}."""
         return g[net.own]
@@ -163,17 +132,6 @@ class SoundDPDL(Calibrated):
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The momentum is computed from perturbed gradients alone."""
         return _channels(grad, "beta v + g~: perturbed gradients only")
-
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """Any noise will do."""
-        return 0.0
-
-    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
-        """(sigma / sigma_eff)^2 = |N_i|: all that leaves is computed from |N_i| releases.
-
-        Exact against an eavesdropper, an upper bound against those who see less.
-        """
-        return float(graph.sizes[agent])
 
     def noise_factors(self, graph: Graph) -> np.ndarray | None:
         """Factors on sigma, (asker i, host j), that leave 1 / sigma_eff^2 = sum_i 1 / sigma_ij^2 as it is.
@@ -204,7 +162,7 @@ def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tenso
     def one(k: int) -> None:
         pairs = zip(g[k].split(sizes), r[int(i[k])].split(sizes), strict=True)
         for piece, (a, b) in enumerate(pairs):
-            norms = torch.linalg.vector_norm(a) * torch.linalg.vector_norm(b)
+            norms = a.norm() * b.norm()
             if norms > 0:
                 out[k, piece] = (a * b).sum() / norms
 
@@ -219,9 +177,10 @@ def coefficient(cosine: Tensor) -> Tensor:
     bit; which entries are the rest depends on how many asks this process has, and so on the placement.
     """
     values = [1 / (1 + math.exp(s)) for s in cosine.flatten().tolist()]
-    return torch.tensor(values, dtype=cosine.dtype).view(cosine.shape)
+    return cosine.new_tensor(values).view(cosine.shape)
 
 
 def spread(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """One value per piece -> one per entry: (agents, pieces) -> (agents, D)."""
-    return values.repeat_interleave(torch.tensor(sizes), dim=1)
+    columns = np.repeat(np.arange(len(sizes)), sizes).tolist()
+    return values[:, columns]

@@ -25,7 +25,8 @@ from dpdl.audit.view import Ears, Heard, Tap
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.net import Net
-from dpdl.privacy import Poisson, PrivateGradient
+from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.sampling import Poisson
 from dpdl.types import Batch, Parameters
 
 LENGTH = 1000.0

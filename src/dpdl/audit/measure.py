@@ -18,7 +18,9 @@ from dpdl.audit.view import Ears
 from dpdl.errors import InputError
 from dpdl.keys import generator
 from dpdl.parallel import one_thread_per_operation
-from dpdl.privacy import PerSample, PrivateGradient, Randomness, Reproducible
+from dpdl.privacy.clipping import PerSample
+from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.noise import Randomness, Reproducible
 from dpdl.privacy.theorem1 import Theorem1
 from dpdl.privacy.threats import Threat
 from dpdl.run.planner import Question

@@ -94,7 +94,7 @@ def _batch(batch: int | None, rate: float | None, records: int) -> dict[str, int
 def _question(records: int, canaries: int, options: dict[str, Any]) -> tuple[Experiment, Question, Theorem1]:
     from dpdl.graph import build
     from dpdl.run.experiment import from_mapping
-    from dpdl.run.plan import make_algorithm, make_question, make_theorem1
+    from dpdl.run.planner import make_algorithm, make_question, make_theorem1
 
     e = from_mapping({"noise": "theorem1", **options}).resolved()
     graph = build(e.graph, e.agents, e.weights, e.seed)
@@ -124,7 +124,7 @@ def _play(
     from rich.progress import Progress
 
     from dpdl.audit import audit
-    from dpdl.privacy import Reproducible, Secure
+    from dpdl.privacy.noise import Reproducible, Secure
     from dpdl.privacy.threats import threat
 
     console = Console(stderr=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +134,7 @@ def verify(run_dir: Path, as_json: bool) -> None:
 
 def notes(question: Question, theorem1: Theorem1, target: float, c1: float) -> list[str]:
     """What a person must know to read the numbers."""
-    from dpdl.algorithms import DPDL
+    from dpdl.algorithms.disclosure import Algorithm1
     from dpdl.privacy.threats import EAVESDROPPER
 
     change = "added or removed" if question.relation == "add-remove" and not question.fixed else "replaced"
@@ -143,8 +144,9 @@ def notes(question: Question, theorem1: Theorem1, target: float, c1: float) -> l
         found.append("Only clip_unit 'sample' bounds what a record can do: no guarantee otherwise.")
     if question.fixed:
         found.append("Fixed-size batches are accounted for by Rényi DP, which is loose.")
-    if isinstance(question.algorithm, DPDL):
-        lowest = question.algorithm.exposure(question.graph, 0, EAVESDROPPER, kappa=0.5)
+    disclosure = question.algorithm.disclosure
+    if isinstance(disclosure, Algorithm1):
+        lowest = replace(disclosure, kappa=0.5).exposure(question.graph, 0, EAVESDROPPER)
         found.append(
             "Algorithm 1 sends an un-noised self-gradient inside the momentum; the bound holds to leading order in "
             f"1/sqrt(d). An eavesdropper gets at least sigma_eff = sigma / {math.sqrt(lowest):.3g} (agent 0)."
@@ -158,7 +160,7 @@ def _question(records: str, parameters: int, **options: Any) -> tuple[Question, 
     from dpdl.graph import build
     from dpdl.privacy.threats import USUAL, threat
     from dpdl.run.experiment import from_mapping
-    from dpdl.run.plan import make_algorithm, make_question, make_theorem1
+    from dpdl.run.planner import make_algorithm, make_question, make_theorem1
 
     if parameters < 1:
         raise InputError(f"parameters must be a whole number of at least 1, not {parameters}.")

@@ -1,22 +1,4 @@
-"""Private gradients: clipping, sampling, noise, and the paper's rule for how much of it."""
+"""Private gradients: clipping, sampling, noise; what they cost, and who pays attention.
 
-from dpdl.privacy.clipping import Clip, Clipped, PerChunk, PerSample, Unclipped
-from dpdl.privacy.mechanism import Answers, PrivateGradient
-from dpdl.privacy.noise import Randomness, Reproducible, Secure
-from dpdl.privacy.sampling import FixedSize, Poisson, Sampling
-
-__all__ = [
-    "Answers",
-    "Clip",
-    "Clipped",
-    "FixedSize",
-    "PerChunk",
-    "PerSample",
-    "Poisson",
-    "PrivateGradient",
-    "Randomness",
-    "Reproducible",
-    "Sampling",
-    "Secure",
-    "Unclipped",
-]
+Nothing is imported here, so that planning (`accounting`, `threats`, `theorem1`) need not wait for torch.
+"""

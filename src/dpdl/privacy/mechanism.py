@@ -22,6 +22,7 @@ class Answers(NamedTuple):
     private: Tensor  # (visits, D) clipped and perturbed: may leave
     own: Tensor  # (agents, D) clipped, not perturbed, at the agent's own model: must not leave
     about: list[Clipped]  # per visit, diagnostics
+    visits: Visits  # what was answered
 
 
 @final
@@ -46,8 +47,16 @@ class PrivateGradient:
         """Standard deviation of the noise on every entry of an answer."""
         return self.noise_multiplier * self.clip.clip_norm / self.batch_size
 
-    def answers(self, models: Sent, batches: Sequence[Batch], visits: Visits, t: int) -> Answers:
+    def own(self, x: Tensor, batches: Sequence[Batch], selves: Visits, t: int, purpose: str = "noise") -> Answers:
+        """Only what the agents ask of themselves (`net.selves`): `private` has one row per agent."""
+        return self.answers(Sent(x, selves.host), batches, selves, t, purpose)
+
+    def answers(
+        self, models: Sent, batches: Sequence[Batch], visits: Visits, t: int, purpose: str = "noise"
+    ) -> Answers:
         """Answer every visit in round `t`; agents whose models are equal are answered by one gradient.
+
+        A round that asks the same visit twice must name two purposes: each has noise of its own.
 
         Equal models on the same batch have the same gradient, so computing it once is exact. On a complete graph
         with equal weights all models coincide and the work falls from N^2 gradients to N.
@@ -72,8 +81,8 @@ class PrivateGradient:
                 private[k] = result.gradient
                 if self.std:
                     factor = 1.0 if self.factors is None else float(self.factors[i, j])
-                    self.randomness.perturb(private[k], factor * self.std, "noise", t, i, j)
+                    self.randomness.perturb(private[k], factor * self.std, purpose, t, i, j)
                 about[k] = result._replace(gradient=result.gradient.new_empty(0))
 
         each(answer, work)
-        return Answers(private, own, [about[k] for k in range(len(host))])
+        return Answers(private, own, [about[k] for k in range(len(host))], visits)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpdl.errors import InputError, unknown
+from dpdl.privacy.threats import threat
 from dpdl.run import names
 from dpdl.run.options import (
     ABOVE_ZERO,
@@ -77,8 +78,6 @@ class Experiment:
     def __post_init__(self) -> None:
         for f in fields(self):
             object.__setattr__(self, f.name, checked(f, getattr(self, f.name)))
-        from dpdl.privacy.threats import threat  # not above: `dpdl run --help` must not wait for torch
-
         threat(self.threat)
         if self.noise == "none" and self.sigma is not None:
             raise InputError("noise 'none' and a fixed sigma exclude each other; give one of them.")

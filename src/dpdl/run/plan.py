@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dpdl import algorithms
 from dpdl import graph as graphs
 from dpdl.algorithms import Algorithm, SoundDPDL
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.keys import digest
-from dpdl.privacy import (
-    Clip,
-    FixedSize,
-    PerChunk,
-    PerSample,
-    Poisson,
-    PrivateGradient,
-    Reproducible,
-    Sampling,
-    Secure,
-    Unclipped,
-)
+from dpdl.privacy.clipping import Clip, PerChunk, PerSample, Unclipped
+from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.noise import Reproducible, Secure
+from dpdl.privacy.sampling import FixedSize, Poisson, Sampling
 from dpdl.privacy.theorem1 import Theorem1, public_code_sigma
 from dpdl.privacy.threats import threat
-from dpdl.run.budget import Allowance, allowance, parse
+from dpdl.run.budget import Allowance, Budget, allowance, parse, refuse_first_round
 from dpdl.run.experiment import Experiment
-from dpdl.run.planner import Question
+from dpdl.run.planner import Question, make_algorithm, make_question, make_theorem1
 from dpdl.tasks import data as datasets
 from dpdl.tasks import models
 from dpdl.tasks.data import Dataset
@@ -83,6 +75,11 @@ def plan(
     e = experiment.resolved()
     assert e.batch and e.model and e.clip
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
+    algorithm = make_algorithm(e)
+    factors = _factors(e, algorithm, graph)
+    budgets = parse(e.budget, len(graph), e.delta) if e.budget is not None else None
+    if budgets and data is None:
+        _refuse_without_data(e, algorithm, graph, budgets)
     data = data or datasets.load(e.dataset, progress)
     parts = split(e, data, len(graph))
     dtype = {"float32": torch.float32, "float64": torch.float64}[e.dtype]
@@ -90,17 +87,28 @@ def plan(
     task.check(data.inputs(data.x_test[:2], dtype), data.y_test[:2], data.classes)
     theorem1 = make_theorem1(e, graph, min(map(len, parts)))
     randomness = Secure() if e.randomness == "secure" else Reproducible(e.seed)
-    algorithm = make_algorithm(e)
     question = make_question(e, algorithm, graph, [len(part) for part in parts], task.size)
     sigma = _sigma(e, question, theorem1)
-    grad = PrivateGradient(task, _clip(e), sigma, e.batch, randomness, _factors(e, algorithm, graph))
+    grad = PrivateGradient(task, _clip(e), sigma, e.batch, randomness, factors)
     sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
     allowed = None
-    if e.budget is not None:
+    if budgets:
         # Secure randomness pays again for rounds that a crash made it repeat, so there may be more of them than T.
         most = e.rounds if randomness.repeatable else 4 * e.rounds
-        allowed = allowance(question, sigma, threat(e.threat), parse(e.budget, len(graph), e.delta), most)
+        allowed = allowance(question, sigma, threat(e.threat), budgets, most)
     return Plan(e, graph, data, parts, task, algorithm, grad, sampling, theorem1, question, allowed)
+
+
+def _refuse_without_data(e: Experiment, algorithm: Algorithm, graph: Graph, budgets: Sequence[Budget]) -> None:
+    """Refuse a budget below one round before any record is read, when sigma and the number of records are known.
+
+    Rules for sigma depend on how the records are divided; with them, the refusal comes when that is known.
+    """
+    records = datasets.records(e.dataset)
+    if e.sigma is None or records is None or records // len(graph) < (e.batch or 0):
+        return
+    question = make_question(e, algorithm, graph, [records // len(graph)] * len(graph), sys.maxsize)
+    refuse_first_round(question, e.sigma, threat(e.threat), budgets)
 
 
 def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
@@ -117,13 +125,6 @@ def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
     )
 
 
-def make_algorithm(e: Experiment) -> Algorithm:
-    """The algorithm with those of its fields that an experiment names."""
-    kind = algorithms.NAMES[e.algorithm].kind
-    known = {f.name for f in fields(e)}
-    return kind(**{f.name: getattr(e, f.name) for f in fields(kind) if f.name in known})  # type: ignore[arg-type]
-
-
 def _clip(e: Experiment) -> Clip:
     assert e.clip and e.batch
     match e.clip_unit:
@@ -135,34 +136,6 @@ def _clip(e: Experiment) -> Clip:
             return PerChunk(e.clip, 1)
         case _:
             return Unclipped(e.batch, e.clip)
-
-
-def make_theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1:
-    """Theorem 1 for this experiment."""
-    assert e.batch and e.alpha is not None
-    return Theorem1(
-        agents=len(graph),
-        fewest_neighbours=int(graph.sizes.min()),
-        w_min=graph.w_min,
-        w_max=graph.w_max,
-        fewest_records=fewest_records,
-        batch_size=e.batch,
-        rounds=e.rounds,
-        delta=e.delta,
-        alpha=e.alpha,
-        c2=e.c2,
-        h=e.h,
-    )
-
-
-def make_question(e: Experiment, algorithm: Algorithm, graph: Graph, records: list[int], size: int) -> Question:
-    """All that privacy depends on, except sigma."""
-    assert e.batch
-    fixed = e.sampling == "fixed"
-    if fixed and e.relation == "add-remove" and e.noise == "accountant" and e.sigma is None:
-        raise InputError("Fixed-size batches are accounted for under replace-one only; add --relation replace-one.")
-    bounded = e.clip_unit == "sample"
-    return Question(algorithm, graph, records, e.batch, e.rounds, e.delta, size, e.relation, fixed, bounded)
 
 
 def _factors(e: Experiment, algorithm: Algorithm, graph: Graph) -> np.ndarray | None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import final
 
+from dpdl import algorithms
 from dpdl.algorithms import Algorithm
+from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.privacy.accounting import Step, calibrate, epsilon
+from dpdl.privacy.theorem1 import Theorem1
 from dpdl.privacy.threats import Threat
+from dpdl.run.experiment import Experiment
 
 
 @final
@@ -36,12 +40,12 @@ class Question:
             return math.inf
         key = agent, threat
         if key not in self._exposures:
-            self._exposures[key] = self.algorithm.exposure(self.graph, agent, threat)
+            self._exposures[key] = self.algorithm.disclosure.exposure(self.graph, agent, threat)
         return self._exposures[key]
 
     def step(self, agent: int, sigma: float, threat: Threat) -> Step:
         """One round of an agent as the accountant sees it; sigma_eff = 0 stands for no guarantee."""
-        least = self.algorithm.least_noise(self.graph, agent, self.batch, self.size)
+        least = self.algorithm.disclosure.least_noise(self.graph, agent, self.batch, self.size)
         ratio = self.exposure(agent, threat) if sigma > least else math.inf
         return Step(
             sigma / math.sqrt(ratio) if math.isfinite(ratio) else 0.0, self.batch, self.records[agent], self.fixed
@@ -51,7 +55,7 @@ class Question:
         self, agent: int, sigma: float, threat: Threat, rounds: int | None = None, delta: float | None = None
     ) -> float:
         """What an agent has given away after some rounds (all, by default); infinity when nothing bounds it."""
-        count = self.rounds if rounds is None else rounds
+        count = self._count(agent, self.rounds if rounds is None else rounds)
         return epsilon([(self.step(agent, sigma, threat), count)], delta or self.delta, self.relation)
 
     def worst(self, sigma: float, threat: Threat, rounds: int | None = None) -> float:
@@ -68,19 +72,62 @@ class Question:
             if not math.isfinite(ratio):
                 return math.inf
             step = Step(1.0, self.batch, self.records[agent], self.fixed)
-            needed.append(calibrate(target, self.delta, step, self.rounds, self.relation) * math.sqrt(ratio))
+            rounds = self._count(agent, self.rounds)
+            needed.append(calibrate(target, self.delta, step, rounds, self.relation) * math.sqrt(ratio))
         return max(*needed, self._least_noise() * 1.001)
 
     def _least_noise(self) -> float:
         """The noise multiplier above which all agents have a proof."""
         agents = range(len(self.graph))
-        return max(self.algorithm.least_noise(self.graph, agent, self.batch, self.size) for agent in agents)
+        return max(self.algorithm.disclosure.least_noise(self.graph, agent, self.batch, self.size) for agent in agents)
+
+    def _count(self, agent: int, rounds: int) -> int:
+        return self.algorithm.disclosure.rounds(self.graph, agent, rounds)
 
     def _undominated(self, threat: Threat) -> list[int]:
-        """The agents that can be the worst off: no other has both fewer records and more exposure."""
-        agents = sorted(range(len(self.graph)), key=lambda i: (self.records[i], -self.exposure(i, threat)))
-        chosen: list[int] = []
-        for agent in agents:
-            if not chosen or self.exposure(agent, threat) > self.exposure(chosen[-1], threat):
-                chosen.append(agent)
-        return chosen
+        """The agents that can be the worst off: no other has fewer records, more exposure and more rounds at once."""
+
+        def burden(agent: int) -> tuple[float, float, int]:
+            return -self.records[agent], self.exposure(agent, threat), self._count(agent, self.rounds)
+
+        agents = {burden(agent): agent for agent in reversed(range(len(self.graph)))}
+        chosen: list[tuple[float, float, int]] = []
+        for one in sorted(agents, reverse=True):
+            if not any(all(a >= b for a, b in zip(other, one, strict=True)) for other in chosen):
+                chosen.append(one)
+        return [agents[one] for one in chosen]
+
+
+def make_algorithm(e: Experiment) -> Algorithm:
+    """The algorithm with those of its fields that an experiment names."""
+    kind = algorithms.NAMES[e.algorithm].kind
+    known = {f.name for f in fields(e)}
+    return kind(**{f.name: getattr(e, f.name) for f in fields(kind) if f.name in known})  # type: ignore[arg-type]
+
+
+def make_theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1:
+    """Theorem 1 for this experiment."""
+    assert e.batch and e.alpha is not None
+    return Theorem1(
+        agents=len(graph),
+        fewest_neighbours=int(graph.sizes.min()),
+        w_min=graph.w_min,
+        w_max=graph.w_max,
+        fewest_records=fewest_records,
+        batch_size=e.batch,
+        rounds=e.rounds,
+        delta=e.delta,
+        alpha=e.alpha,
+        c2=e.c2,
+        h=e.h,
+    )
+
+
+def make_question(e: Experiment, algorithm: Algorithm, graph: Graph, records: list[int], size: int) -> Question:
+    """All that privacy depends on, except sigma."""
+    assert e.batch
+    fixed = e.sampling == "fixed"
+    if fixed and e.relation == "add-remove" and e.noise == "accountant" and e.sigma is None:
+        raise InputError("Fixed-size batches are accounted for under replace-one only; add --relation replace-one.")
+    bounded = e.clip_unit == "sample"
+    return Question(algorithm, graph, records, e.batch, e.rounds, e.delta, size, e.relation, fixed, bounded)

@@ -16,13 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from dpdl.errors import InputError, unknown
 from dpdl.keys import generator
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -191,7 +194,7 @@ DESCRIPTIONS: dict[str, str] = {
 
 
 def _labels(y: Tensor | NDArray[np.integer]) -> Indices:
-    labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    labels = np.asarray(y)
     if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu" or labels.min() < 0:
         raise InputError(
             f"Labels must be one non-empty row of whole numbers from 0, not {labels.dtype} {labels.shape}."

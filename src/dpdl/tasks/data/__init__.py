@@ -14,7 +14,7 @@ from dpdl.tasks.data.dataset import Dataset
 
 NAMES: tuple[str, ...] = ("digits", *CATALOGUE)
 
-__all__ = ["NAMES", "Dataset", "cache_dir", "fetch", "is_here", "load"]
+__all__ = ["NAMES", "Dataset", "cache_dir", "fetch", "is_here", "load", "records"]
 
 
 def load(name: str, progress: bool = False) -> Dataset:
@@ -37,6 +37,11 @@ def load(name: str, progress: bool = False) -> Dataset:
 
         return from_function(name)
     raise unknown("dataset", name, NAMES, also="a PATH.npz, or your own module:function")
+
+
+def records(name: str) -> int | None:
+    """How many training records a data set has, as far as that is known without reading it."""
+    return CATALOGUE[name].records if name in CATALOGUE else None
 
 
 def fetch(name: str, progress: bool = False) -> Path:

@@ -1,0 +1,126 @@
+"""What a round of an algorithm discloses about one agent's records, measured in Gaussian releases.
+
+All that an agent lets out in a round is computed from some releases `clipped gradient + N(0, (sigma C / B)^2 I)` on one
+batch. Several of them amount to a single release with a smaller noise multiplier sigma_eff. `exposure` is
+(sigma / sigma_eff)^2: for m independent releases it is m. The accountant believes it, so it is derived here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from dpdl.graph import Graph
+from dpdl.privacy.threats import Threat
+
+KAPPA = 0.7581
+"""The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
+MOST_COALITIONS = 5_000
+"""More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
+
+
+class Disclosure(Protocol):
+    """What the accountant asks about an algorithm."""
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """(sigma / sigma_eff)^2: how much a round reveals, measured in single Gaussian releases; inf if unbounded."""
+        ...
+
+    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+        """The noise multiplier above which `exposure` is proven, for models of `size` parameters."""
+        ...
+
+    def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
+        """In how many of the first `rounds` rounds the agent releases anything."""
+        ...
+
+
+@dataclass(frozen=True)
+class _EveryRound:
+    """Exposure that any noise proves, in every round."""
+
+    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+        """Any noise will do."""
+        return 0.0
+
+    def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
+        """All of them."""
+        return rounds
+
+
+@final
+@dataclass(frozen=True)
+class OwnGradients(_EveryRound):
+    """All that leaves is computed from `count` perturbed gradients of the agent's batch, at models of its own.
+
+    Whoever hears the models may solve for each of them, so no listener is promised more.
+    """
+
+    count: int = 1
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """One for every gradient."""
+        return float(self.count)
+
+
+@final
+@dataclass(frozen=True)
+class CrossGradients(_EveryRound):
+    """All that leaves is computed from |N_i| perturbed gradients: at the agent's own model and at its neighbours'."""
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """|N_i|: exact against an eavesdropper, an upper bound against those who see less."""
+        return float(graph.sizes[agent])
+
+
+@final
+@dataclass(frozen=True)
+class Algorithm1:
+    """DPDL as written: the momentum carries the self-gradient without noise, so that less noise protects it.
+
+    Proven to leading order in 1 / sqrt(d), for one cosine over the whole vector.
+    """
+
+    alpha: float
+    cosine: str
+    kappa: float = KAPPA
+
+    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+        """The sigma above which `exposure` is proven: alpha N w_ii^(3/2) B / (4 sigma sqrt(d)) < 1."""
+        w_ii = float(graph.W[agent, agent])
+        return float(self.alpha * len(graph) * w_ii**1.5 * batch_size / (4 * math.sqrt(size)))
+
+    def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
+        """All of them."""
+        return rounds
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """The sum below, where b_ij = w_ij^(-1/2) and J are the agents that work against agent i.
+
+        They know their own noise:
+
+            |J| + (b_ii + alpha N kappa)^2 / sum_{l in N_i - J} b_il^2
+                + sum_{l in N_i - J - i} b_li^2 / sum_{m in N_l - J} b_lm^2
+
+        Whoever sees the cross-gradients subtracts them, which is as if all neighbours were in J.
+        """
+        if self.cosine == "tensor":  # the argument needs many entries per cosine, and a bias has few
+            return math.inf
+        around = [int(j) for j in graph.neighbours(agent) if j != agent]
+        if threat.kind == "final-model":
+            return self._against(graph, agent, ())
+        k = threat.neighbours if threat.kind == "neighbours" else len(around)
+        if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
+            return self._against(graph, agent, tuple(around))
+        return max(self._against(graph, agent, J) for J in itertools.combinations(around, k))
+
+    def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
+        def spread(j: int) -> float:
+            """Variance of the noise that J cannot subtract from the update of agent j."""
+            return float(sum(1 / graph.W[j, m] for m in graph.neighbours(j) if m not in J))
+
+        own = (graph.W[i, i] ** -0.5 + self.alpha * len(graph) * self.kappa) ** 2 / spread(i)
+        others = sum(1 / graph.W[j, i] / spread(int(j)) for j in graph.neighbours(i) if j != i and j not in J)
+        return float(len(J) + own + others)
