@@ -17,6 +17,7 @@ from dpdl.privacy.releases import Release
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from dpdl.graph import Graph
     from dpdl.net import Net
     from dpdl.privacy.mechanism import Answers, PrivateGradient
     from dpdl.types import Batch
@@ -33,6 +34,10 @@ class Info(NamedTuple):
 
 class Algorithm(Protocol):
     """One way to learn together. Fields that carry the name of an experiment's option are set from it."""
+
+    def check(self, graph: Graph) -> None:
+        """Refuse, by an `InputError`, a graph that the algorithm cannot serve."""
+        ...
 
     @property
     def disclosure(self) -> Disclosure:
@@ -56,16 +61,27 @@ class Algorithm(Protocol):
 
 @dataclass(frozen=True)
 class Stepped:
-    """The step size that all algorithms share: eta_t = lr lr_decay^floor((t - 1) / lr_decay_every)."""
+    """What all algorithms share: eta_t = lr lr_decay^floor((t - 1) / lr_decay_every), and weight decay."""
 
     lr: float
     _: KW_ONLY
     lr_decay: float = 1.0
     lr_decay_every: int = 30
+    weight_decay: float = 0.0
+
+    def check(self, graph: Graph) -> None:
+        """Any graph will do."""
 
     def eta(self, t: int) -> float:
         """The step size of round t."""
         return self.lr * self.lr_decay ** ((t - 1) // self.lr_decay_every)
+
+    def own_gradient(
+        self, x: Tensor, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+    ) -> tuple[Tensor, Info]:
+        """Every agent's clipped and perturbed gradient at its row of x, with weight decay: (agents, D)."""
+        answers = grad.own(x, batches, net.selves, t)
+        return answers.private + self.weight_decay * x, Info(batch_info(answers, net))
 
 
 def batch_info(answers: Answers, net: Net) -> dict[str, Tensor]:

@@ -36,23 +36,31 @@ class Disclosure(Protocol):
         """In how many of the first `rounds` rounds the agent releases anything."""
         ...
 
+    def active(self, graph: Graph, agent: int, t: int) -> bool:
+        """Whether the agent releases anything in round t."""
+        ...
+
 
 @dataclass(frozen=True)
-class _EveryRound:
-    """Exposure that any noise proves, in every round."""
+class EveryRound:
+    """All agents release something in every round, and any noise will do."""
 
     def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """Any noise will do."""
+        """Any."""
         return 0.0
 
     def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
         """All of them."""
         return rounds
 
+    def active(self, graph: Graph, agent: int, t: int) -> bool:
+        """Always."""
+        return True
+
 
 @final
 @dataclass(frozen=True)
-class OwnGradients(_EveryRound):
+class OwnGradients(EveryRound):
     """All that leaves is computed from `count` perturbed gradients of the agent's batch, at models of its own.
 
     Whoever hears the models may solve for each of them, so no listener is promised more.
@@ -67,7 +75,7 @@ class OwnGradients(_EveryRound):
 
 @final
 @dataclass(frozen=True)
-class CrossGradients(_EveryRound):
+class CrossGradients(EveryRound):
     """All that leaves is computed from |N_i| perturbed gradients: at the agent's own model and at its neighbours'."""
 
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
@@ -77,7 +85,7 @@ class CrossGradients(_EveryRound):
 
 @final
 @dataclass(frozen=True)
-class Algorithm1:
+class Algorithm1(EveryRound):
     """DPDL as written: the momentum carries the self-gradient without noise, so that less noise protects it.
 
     Proven to leading order in 1 / sqrt(d), for one cosine over the whole vector.
@@ -91,10 +99,6 @@ class Algorithm1:
         """The sigma above which `exposure` is proven: alpha N w_ii^(3/2) B / (4 sigma sqrt(d)) < 1."""
         w_ii = float(graph.W[agent, agent])
         return float(self.alpha * len(graph) * w_ii**1.5 * batch_size / (4 * math.sqrt(size)))
-
-    def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
-        """All of them."""
-        return rounds
 
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """The sum below, where b_ij = w_ij^(-1/2) and J are the agents that work against agent i.

@@ -48,7 +48,6 @@ class Calibrated(Stepped, ABC):
     momentum: float  # beta
     alpha: float
     cosine: str = "vector"  # or "tensor": one cosine for every parameter tensor
-    weight_decay: float = 0.0
 
     @abstractmethod
     def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:

@@ -102,7 +102,10 @@ def _question(records: int, canaries: int, options: dict[str, Any]) -> tuple[Exp
     if records < e.batch:
         raise InputError(f"records must be at least the batch of {e.batch}, not {records}.")
     question = make_question(e, make_algorithm(e), graph, [records] * len(graph), canaries)
-    return e, question, make_theorem1(e, graph, records)
+    theorem1 = make_theorem1(e, graph, records)
+    if theorem1 is None:
+        raise InputError(f"The audit has an adversary for dpdl and dpdl-sound only, not for {e.algorithm}.")
+    return e, question, theorem1
 
 
 def _sigma(e: Experiment, noise: str, question: Question, theorem1: Theorem1) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,8 +68,8 @@ def sigma(epsilon: float, c1: float, as_json: bool, plot: Path | None, **options
         raise InputError(f"epsilon must be a finite number above 0, not {epsilon!r}.")
     question, theorem1, listeners = _question(**options)
     needed = {t: question.sigma(epsilon, t) for t in listeners}
-    claims = {"theorem1": theorem1.sigma(epsilon), "theorem1_appendix": theorem1.appendix_sigma(epsilon)}
-    values = {**claims, **{t.key: value for t, value in needed.items()}}
+    claims = [theorem1.sigma(epsilon), theorem1.appendix_sigma(epsilon)] if theorem1 else []
+    values = {**_claims(claims), **{t.key: value for t, value in needed.items()}}
     effective = {t.key: _effective(question, value, t) for t, value in needed.items()}
     _tell(
         {"sigma": _words(values), "sigma_eff": _words(effective), "notes": notes(question, theorem1, epsilon, c1)},
@@ -89,12 +89,15 @@ def epsilon(sigma: float, c1: float, as_json: bool, plot: Path | None, **options
     if not math.isfinite(sigma) or sigma <= 0:
         raise InputError(f"sigma must be a finite number above 0, not {sigma!r}.")
     question, theorem1, listeners = _question(**options)
-    claimed = theorem1.epsilon(sigma)
-    claims = {"theorem1": claimed, "theorem1_appendix": theorem1.appendix_sigma(1.0) / sigma}
-    values = {**claims, **{t.key: question.worst(sigma, t) for t in listeners}}
+    claims = [theorem1.epsilon(sigma), theorem1.appendix_sigma(1.0) / sigma] if theorem1 else []
+    values = {**_claims(claims), **{t.key: question.worst(sigma, t) for t in listeners}}
     agents = {t.key: [_word(question.epsilon(i, sigma, t)) for i in range(len(question.graph))] for t in listeners}
     _tell(
-        {"epsilon": _words(values), "per_agent": agents, "notes": notes(question, theorem1, claimed, c1)},
+        {
+            "epsilon": _words(values),
+            "per_agent": agents,
+            "notes": notes(question, theorem1, next(iter(claims), math.nan), c1),
+        },
         f"Epsilon for noise multiplier sigma = {sigma:g}, delta = {question.delta:g}",
         as_json,
     )
@@ -132,7 +135,7 @@ def verify(run_dir: Path, as_json: bool) -> None:
         click.get_current_context().exit(3)
 
 
-def notes(question: Question, theorem1: Theorem1, target: float, c1: float) -> list[str]:
+def notes(question: Question, theorem1: Theorem1 | None, target: float, c1: float) -> list[str]:
     """What a person must know to read the numbers."""
     from dpdl.algorithms.disclosure import Algorithm1
     from dpdl.privacy.threats import EAVESDROPPER
@@ -151,11 +154,15 @@ def notes(question: Question, theorem1: Theorem1, target: float, c1: float) -> l
             "Algorithm 1 sends an un-noised self-gradient inside the momentum; the bound holds to leading order in "
             f"1/sqrt(d). An eavesdropper gets at least sigma_eff = sigma / {math.sqrt(lowest):.3g} (agent 0)."
         )
-    found.extend(theorem1.complaints(target, c1))
-    return found
+    return [*found, *(theorem1.complaints(target, c1) if theorem1 else ["Theorem 1 is not about this algorithm."])]
 
 
-def _question(records: str, parameters: int, **options: Any) -> tuple[Question, Theorem1, list[Threat]]:
+def _claims(values: list[float]) -> dict[str, float | None]:
+    """Theorem 1 and the last formula of its appendix; None when it is not about the algorithm."""
+    return dict(zip(("theorem1", "theorem1_appendix"), values or (None, None), strict=True))
+
+
+def _question(records: str, parameters: int, **options: Any) -> tuple[Question, Theorem1 | None, list[Threat]]:
     """All checks come before any data is touched."""
     from dpdl.graph import build
     from dpdl.privacy.threats import USUAL, threat
@@ -194,14 +201,14 @@ def _effective(question: Question, sigma: float, listener: Threat) -> float:
 
 
 def _draw(
-    question: Question, theorem1: Theorem1, sigma: float, listeners: list[Threat], path: Path, as_json: bool
+    question: Question, theorem1: Theorem1 | None, sigma: float, listeners: list[Threat], path: Path, as_json: bool
 ) -> None:
     from dpdl.report.privacy import draw_epsilon
 
     rounds = sorted({max(1, question.rounds * k // 24) for k in range(1, 25)})
     curves = {str(t): [question.worst(sigma, t, r) for r in rounds] for t in listeners}
     curves = {name: values for name, values in curves.items() if all(map(math.isfinite, values))}
-    claimed = [theorem1.epsilon(sigma) * math.sqrt(r / question.rounds) for r in rounds]
+    claimed = [theorem1.epsilon(sigma) * math.sqrt(r / question.rounds) for r in rounds] if theorem1 else []
     draw_epsilon(rounds, curves, claimed, path, f"sigma = {sigma:.4g}, delta = {question.delta:g}")
     click.echo(f"picture: {path}", err=as_json)
 
@@ -232,19 +239,19 @@ MEANINGS = {
 }
 
 
-def _word(value: float) -> float | str:
-    return value if math.isfinite(value) else "unbounded"
+def _word(value: float | None) -> float | str | None:
+    return value if value is None or math.isfinite(value) else "unbounded"
 
 
-def _words(values: dict[str, float]) -> dict[str, float | str]:
+def _words(values: Mapping[str, float | None]) -> dict[str, float | str | None]:
     return {name: _word(value) for name, value in values.items()}
 
 
 def _show(value: float | str | None) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value or "-")
 
 
-def _close(found: float | str, reported: float | str | None) -> bool:
+def _close(found: float | str | None, reported: float | str | None) -> bool:
     if isinstance(found, float) and isinstance(reported, float):
         return math.isclose(found, reported, rel_tol=1e-9)
     return found == reported

@@ -87,10 +87,11 @@ def show_result(result: Result, picture: Path) -> None:
     table.add_row("clipped gradients, last round", _share(last.get("clip_fraction")))
     table.add_row("sent by all agents", f"{s['bytes_sent'] / 1e6:,.1f} MB")
     table.add_row("noise multiplier sigma", f"{s['sigma']:.4g}")
-    table.add_row("epsilon claimed by Theorem 1", _number(s["epsilon"]["claimed_theorem1"]))
     for name, value in s["epsilon"].items():
         if name != "claimed_theorem1":
             table.add_row(f"epsilon proven, {name.replace('_', ' ')}", _number(value))
+        elif value is not None:
+            table.add_row("epsilon claimed by Theorem 1", _number(value))
     table.add_row("time", f"{s['seconds']:.1f} s")
     console.print(table)
     console.print(f"Privacy: {s['privacy_statement']}", highlight=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -41,6 +41,7 @@ class PrivateGradient:
     batch_size: int  # B, expected, public
     randomness: Randomness
     factors: np.ndarray | None = None  # (N, N): factor on sigma of host j's answer to asker i, [i, j]
+    validate: Callable[[Tensor], float] | None = None  # accuracy of a row's model on public records
 
     @property
     def std(self) -> float:

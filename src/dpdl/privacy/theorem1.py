@@ -104,3 +104,11 @@ def public_code_sigma(W: np.ndarray, batch_size: int, epsilon: float) -> float:
     inverse = np.divide(1.0, W, out=np.zeros_like(W), where=W > 0)
     factor = (1 / np.sqrt(np.diag(W)) + 1.5 * n) / np.sqrt(inverse.sum(axis=1))
     return float(96 * (batch_size * n / 5e5) / epsilon * factor.max())
+
+
+def public_code_sigma_of_others(epsilon: float) -> float:
+    """The noise multiplier that the authors' public code gives to the algorithms it compares with.
+
+    There the deviation on the mean gradient is 2 * 4.2 C / (8 B epsilon), whatever the number of rounds and delta.
+    """
+    return 2 * 4.2 / 8 / epsilon

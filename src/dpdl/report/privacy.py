@@ -31,7 +31,8 @@ def epsilon_figure(
     axes = figure.add_subplot()
     for (name, values), colour in zip(proven.items(), COLOURS, strict=False):
         axes.plot(rounds, values, color=colour, linewidth=2, label=f"proven, {name}")
-    axes.plot(rounds, claimed, color=ORANGE, linewidth=2, linestyle="--", label="claimed by Theorem 1")
+    if claimed:
+        axes.plot(rounds, claimed, color=ORANGE, linewidth=2, linestyle="--", label="claimed by Theorem 1")
     axes.set_title(title, color=INK, loc="left")
     axes.set_xlabel("round")
     axes.set_ylabel("epsilon")

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from dpdl import algorithms
 from dpdl.errors import InputError, unknown
 from dpdl.privacy.threats import threat
 from dpdl.run import names
@@ -19,6 +20,7 @@ from dpdl.run.options import (
     MOMENTUM,
     PROBABILITY,
     SEED,
+    SHARE,
     checked,
     option,
 )
@@ -44,10 +46,24 @@ class Experiment:
     lr: float | None = option(None, "step size eta", check=ABOVE_ZERO)
     lr_decay: float = option(1.0, "factor on the step size", check=DECAY)
     lr_decay_every: int = option(30, "rounds between two such factors", check=AT_LEAST_ONE)
-    momentum: float = option(0.7, "momentum beta", check=MOMENTUM)
-    alpha: float | None = option(None, "calibration weight alpha", check=AT_LEAST_ZERO)
-    cosine: str = option("vector", "cosine over the whole vector or per tensor", names=lambda: ["tensor", "vector"])
     weight_decay: float = option(0.0, "weight decay", check=AT_LEAST_ZERO)
+    momentum: float | None = option(None, "momentum beta", check=MOMENTUM, some=True)
+    alpha: float | None = option(None, "calibration weight alpha of DPDL", check=AT_LEAST_ZERO, some=True)
+    cosine: str = option(
+        "vector", "cosine of DPDL over the whole vector or per tensor", names=lambda: ["tensor", "vector"], some=True
+    )
+    local_steps: int = option(1, "rounds tau from one exchange to the next", check=AT_LEAST_ONE, some=True)
+    gossip_steps: int | None = option(None, "gossip steps K of a round of muffliato", check=AT_LEAST_ONE, some=True)
+    margin: float = option(0.0, "least multiplier of a neighbour's gradient in CGA", check=AT_LEAST_ZERO, some=True)
+    qp: str = option(
+        "vector", "CGA's problem over the whole vector or per tensor", names=lambda: ["tensor", "vector"], some=True
+    )
+    data_share: float = option(0.5, "share a of gradients on the neighbours' data in NGM", check=SHARE, some=True)
+    tracking: float | None = option(None, "mu of quasi-global momentum and of GUT", check=SHARE, some=True)
+    sam_radius: float = option(0.01, "radius rho of the ascent step of DFedSAM", check=ABOVE_ZERO, some=True)
+    permutations: int = option(8, "orders of the neighbours that PDSL tries", check=AT_LEAST_ONE, some=True)
+    validation: int = option(0, "public records held out for PDSL", check=SEED, some=True)
+    compress: str = option("none", "compression of cross-gradients", names=lambda: ["none", "sign"])
     clip: float | None = option(None, "clipping norm C", check=ABOVE_ZERO)
     clip_unit: str = option("sample", "what is clipped to C", names=lambda: ["batch", "chunks", "none", "sample"])
     chunks: int = option(4, "number of chunks for the clip unit 'chunks'", check=AT_LEAST_ONE)
@@ -84,12 +100,28 @@ class Experiment:
 
     def resolved(self) -> Experiment:
         """The same experiment with every `None` replaced by the usual value."""
-        usual = defaults_for(self.dataset, self.graph, self.noise)
-        return replace(self, **{name: value for name, value in usual.items() if getattr(self, name) is None})
+        algorithm = algorithms.named(self.algorithm)
+        asked = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        for name in asked:
+            if name in SOME and name not in algorithm.options:
+                raise InputError(f"{name} is not an option of {self.algorithm}.")
+        for name, value in algorithm.fixed.items():
+            if asked.get(name, value) != value or (name == "noise" and self.sigma is not None):
+                raise InputError(f"{self.algorithm} stands for {name} {value!r}; nothing else can be asked for.")
+        e = replace(self, **algorithm.fixed)
+        usual = {**defaults_for(e.dataset, e.graph, e.noise), **algorithm.usual}
+        missing = {
+            name for name in usual if getattr(e, name) is None and (name not in SOME or name in algorithm.options)
+        }
+        return replace(e, **{name: usual[name] for name in missing})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
+
+
+SOME = {f.name for f in fields(Experiment) if f.metadata["some"]}
+"""The options that only some algorithms have."""
 
 
 def from_mapping(values: Mapping[str, Any]) -> Experiment:
@@ -108,7 +140,14 @@ def load(file: Path | None, preset: str | None, overrides: Mapping[str, Any]) ->
     written.pop("preset", None)
     if preset is not None and preset not in PRESETS:
         raise unknown("preset", str(preset), PRESETS)
-    return from_mapping({**(PRESETS[preset] if preset else {}), **written, **overrides})
+    chosen = {**written, **overrides}
+    return from_mapping({**_of_preset(preset, chosen), **chosen})
+
+
+def _of_preset(preset: str | None, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a preset, without those that only other algorithms have."""
+    has = algorithms.named(str(chosen.get("algorithm", Experiment.algorithm))).options
+    return {k: v for k, v in PRESETS.get(preset or "", {}).items() if k in has or k not in SOME}
 
 
 def read_toml(file: Path) -> dict[str, Any]:

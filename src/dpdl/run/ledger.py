@@ -52,23 +52,30 @@ class Ledger:
         self._path = path
         self._repeatable = plan.grad.randomness.repeatable
         self._header = header(plan)
+        self._plan = plan
 
     def open(self, done: int) -> int:
         """Start, or go on after round `done`; how many rounds are on the bill."""
-        rounds = _rounds(self._path) if self._path.exists() else []
+        rounds = [t for t, _ in _rounds(self._path)] if self._path.exists() else []
         if self._repeatable:
             rounds = [t for t in rounds if t <= done]
-        lines = [self._header, *({"round": t} for t in rounds)]
+        lines = [self._header, *map(self._line, rounds)]
         files.write(self._path, "".join(json.dumps(line) + "\n" for line in lines).encode())
         return len(rounds)
 
     def debit(self, t: int) -> None:
         """Round t is about to leave."""
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"round": t}) + "\n")
+            file.write(json.dumps(self._line(t)) + "\n")
             file.flush()
             if not self._repeatable:  # a bill that a power cut forgets would be paid by nobody
                 os.fsync(file.fileno())
+
+    def _line(self, t: int) -> dict[str, Any]:
+        """Round t, and who pays for it if not all do."""
+        graph, disclosure = self._plan.graph, self._plan.algorithm.disclosure
+        paying = [i for i in range(len(graph)) if disclosure.active(graph, i, t)]
+        return {"round": t} if len(paying) == len(graph) else {"round": t, "agents": paying}
 
 
 def recompute(path: Path) -> dict[str, float]:
@@ -76,14 +83,16 @@ def recompute(path: Path) -> dict[str, float]:
     try:
         first = json.loads(path.read_text("utf-8").split("\n", 1)[0])
         steps = {name: _steps(first, sigmas) for name, sigmas in first["sigma_eff"].items()}
-        count = len(_rounds(path))
+        rounds = _rounds(path)
+        counts = [sum(agents is None or i in agents for _, agents in rounds) for i in range(len(first["records"]))]
     except OSError as failure:
         raise InputError(f"Ledger {str(path)!r} cannot be read: {failure.strerror}.") from failure
     except (ValueError, KeyError, TypeError, AttributeError) as failure:
         raise InputError(f"Ledger {str(path)!r} is damaged: {failure}.") from failure
     worst = {}
     for name, of_agents in steps.items():
-        spent = [epsilon([(step, count)], first["delta"], first["relation"]) for step in set(of_agents)]
+        different = set(zip(of_agents, counts, strict=True))
+        spent = [epsilon([pair], first["delta"], first["relation"]) for pair in different]
         worst[threat(name).key] = max(spent) if all(s.sigma > 0 for s in of_agents) else math.inf
     return worst
 
@@ -93,12 +102,16 @@ def _steps(first: Mapping[str, Any], sigmas: list[float]) -> list[Step]:
     return [Step(s, first["batch"], n, fixed) for s, n in zip(sigmas, first["records"], strict=True)]
 
 
-def _rounds(path: Path) -> list[int]:
-    """Rounds on the bill; a line that a crash cut off had not been paid for yet, nor had anything been sent."""
+def _rounds(path: Path) -> list[tuple[int, list[int] | None]]:
+    """Rounds on the bill, and who paid (None: all).
+
+    A line that a crash cut off had not been paid for yet, nor had anything been sent.
+    """
     found = []
     for line in path.read_text("utf-8").splitlines()[1:]:
         try:
-            found.append(int(json.loads(line)["round"]))
+            entry = json.loads(line)
+            found.append((int(entry["round"]), entry.get("agents")))
         except (ValueError, KeyError, TypeError):
             break
     return found

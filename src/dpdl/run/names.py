@@ -42,7 +42,7 @@ def algorithms() -> list[str]:
     """Algorithms."""
     from dpdl import algorithms
 
-    return sorted(algorithms.NAMES)
+    return algorithms.names()
 
 
 def noises() -> list[str]:

@@ -23,15 +23,25 @@ AT_LEAST_ZERO = Check(lambda v: math.isfinite(v) and v >= 0, "a finite number of
 AT_LEAST_ONE = Check(lambda v: v >= 1, "a whole number of at least 1")
 SEED = Check(lambda v: v >= 0, "a whole number of at least 0")
 MOMENTUM = Check(lambda v: 0 <= v < 1, "at least 0 and below 1")
+SHARE = Check(lambda v: 0 <= v <= 1, "at least 0 and at most 1")
 DECAY = Check(lambda v: 0 < v <= 1, "above 0 and at most 1")
 PROBABILITY = Check(lambda v: 0 < v < 1, "strictly between 0 and 1")
 
 
 def option(
-    default: Any, help: str, *, check: Check | None = None, names: Callable[[], list[str]] | None = None, also: str = ""
+    default: Any,
+    help: str,
+    *,
+    check: Check | None = None,
+    names: Callable[[], list[str]] | None = None,
+    also: str = "",
+    some: bool = False,
 ) -> Any:
-    """A field of an experiment. `names` lists the allowed names; `also` says what is allowed besides them."""
-    return field(default=default, metadata={"help": help, "check": check, "names": names, "also": also})
+    """A field of an experiment.
+
+    `names` lists the allowed names; `also` says what is allowed besides them; `some`: only some algorithms have it.
+    """
+    return field(default=default, metadata={"help": help, "check": check, "names": names, "also": also, "some": some})
 
 
 def kind(f: Field[Any]) -> type:

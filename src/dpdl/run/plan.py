@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,12 @@ from dpdl import graph as graphs
 from dpdl.algorithms import Algorithm, SoundDPDL
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
-from dpdl.keys import digest
+from dpdl.keys import digest, generator
 from dpdl.privacy.clipping import Clip, PerChunk, PerSample, Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.privacy.sampling import FixedSize, Poisson, Sampling
-from dpdl.privacy.theorem1 import Theorem1, public_code_sigma
+from dpdl.privacy.theorem1 import Theorem1, public_code_sigma, public_code_sigma_of_others
 from dpdl.privacy.threats import threat
 from dpdl.run.budget import Allowance, Budget, allowance, parse, refuse_first_round
 from dpdl.run.experiment import Experiment
@@ -47,7 +47,7 @@ class Plan:
     algorithm: Algorithm
     grad: PrivateGradient
     sampling: Sampling
-    theorem1: Theorem1
+    theorem1: Theorem1 | None  # None: it is not about this algorithm
     question: Question
     allowance: Allowance | None  # None: no budget was set
 
@@ -76,6 +76,7 @@ def plan(
     assert e.batch and e.model and e.clip
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
     algorithm = make_algorithm(e)
+    algorithm.check(graph)
     factors = _factors(e, algorithm, graph)
     budgets = parse(e.budget, len(graph), e.delta) if e.budget is not None else None
     if budgets and data is None:
@@ -89,7 +90,7 @@ def plan(
     randomness = Secure() if e.randomness == "secure" else Reproducible(e.seed)
     question = make_question(e, algorithm, graph, [len(part) for part in parts], task.size)
     sigma = _sigma(e, question, theorem1)
-    grad = PrivateGradient(task, _clip(e), sigma, e.batch, randomness, factors)
+    grad = PrivateGradient(task, _clip(e), sigma, e.batch, randomness, factors, _validate(e, data, task))
     sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
     allowed = None
     if budgets:
@@ -112,17 +113,33 @@ def _refuse_without_data(e: Experiment, algorithm: Algorithm, graph: Graph, budg
 
 
 def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
-    """The record numbers of every agent; each gets at least a batch, and at least ten."""
+    """The record numbers of every agent; each gets at least a batch, and at least ten. Public records are left out."""
     assert e.batch
-    return partition(
+    private = np.sort(_shuffled(e, data)[e.validation :])
+    parts = partition(
         e.partition,
-        data.y,
+        data.y[torch.from_numpy(private)],
         agents,
         alpha=e.alpha_d,
         least=max(FEWEST_RECORDS, e.batch),
         seed=e.seed,
         classes_per_agent=e.classes_per_agent,
     )
+    return [private[part] for part in parts]
+
+
+def _shuffled(e: Experiment, data: Dataset) -> np.ndarray:
+    """All record numbers in the order that decides which are public."""
+    return generator(e.seed, "validation").permutation(len(data.y))
+
+
+def _validate(e: Experiment, data: Dataset, task: Task) -> Callable[[Tensor], float] | None:
+    """The accuracy of a row's model on the records that are held out as public; None when there are none."""
+    if not e.validation:
+        return None
+    records = torch.from_numpy(np.sort(_shuffled(e, data)[: e.validation]))
+    x, y = data.inputs(data.x[records], task.initial.dtype), data.y[records]
+    return lambda row: float((task.outputs(row, x).argmax(1) == y).double().mean())
 
 
 def _clip(e: Experiment) -> Clip:
@@ -146,7 +163,7 @@ def _factors(e: Experiment, algorithm: Algorithm, graph: Graph) -> np.ndarray | 
     return None
 
 
-def _sigma(e: Experiment, question: Question, theorem1: Theorem1) -> float:
+def _sigma(e: Experiment, question: Question, theorem1: Theorem1 | None) -> float:
     assert e.epsilon and e.batch
     if e.sigma is not None:
         return e.sigma
@@ -155,13 +172,17 @@ def _sigma(e: Experiment, question: Question, theorem1: Theorem1) -> float:
             sigma = question.sigma(e.epsilon, threat(e.threat))
             if math.isfinite(sigma):
                 return sigma
-            cause = f"cosine {e.cosine!r} has no proof for {e.algorithm}"
+            cause = f"cosine {e.cosine!r} has no proof for {e.algorithm}"  # all others have a proof
             if not question.bounded:
                 cause = f"clip_unit {e.clip_unit!r} does not bound a record, only 'sample' does"
             raise PrivacyRefused(f"No noise multiplier proves epsilon = {e.epsilon:g}: {cause}.")
         case "theorem1":
-            return theorem1.sigma(e.epsilon)
+            if theorem1:
+                return theorem1.sigma(e.epsilon)
+            raise InputError(f"Theorem 1 says nothing about {e.algorithm}: take noise 'accountant', or a fixed sigma.")
         case "public-code":
-            return public_code_sigma(question.graph.W, e.batch, e.epsilon)
+            if theorem1:
+                return public_code_sigma(question.graph.W, e.batch, e.epsilon)
+            return public_code_sigma_of_others(e.epsilon)
         case _:
             return 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import final
 
 from dpdl import algorithms
@@ -100,14 +100,15 @@ class Question:
 
 def make_algorithm(e: Experiment) -> Algorithm:
     """The algorithm with those of its fields that an experiment names."""
-    kind = algorithms.NAMES[e.algorithm].kind
-    known = {f.name for f in fields(e)}
-    return kind(**{f.name: getattr(e, f.name) for f in fields(kind) if f.name in known})  # type: ignore[arg-type]
+    algorithm = algorithms.named(e.algorithm)
+    return algorithm.kind(**{name: getattr(e, name) for name in e.as_dict() if name in algorithm.options})
 
 
-def make_theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1:
-    """Theorem 1 for this experiment."""
-    assert e.batch and e.alpha is not None
+def make_theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1 | None:
+    """Theorem 1 for this experiment; None when its algorithm is not DPDL, which is all that the theorem is about."""
+    assert e.batch
+    if e.alpha is None:
+        return None
     return Theorem1(
         agents=len(graph),
         fewest_neighbours=int(graph.sizes.min()),

@@ -43,5 +43,6 @@ def defaults_for(dataset: str, graph: str, noise: str) -> dict[str, Any]:
     return {
         **_USUAL.get(dataset, _SMALL),
         "alpha": 2.0 if graph == "ring" else 1.5,
+        "momentum": 0.7,
         "epsilon": 8.0 if noise == "accountant" else claimed,
     }

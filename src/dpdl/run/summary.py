@@ -60,13 +60,14 @@ def epsilon_so_far(plan: Plan, rounds: int) -> float | str:
     return _word(plan.question.worst(plan.grad.noise_multiplier, threat(plan.experiment.threat), rounds))
 
 
-def epsilons(plan: Plan, rounds: int) -> dict[str, float | str]:
-    """What Theorem 1 claims, and what is proven after some rounds, for every threat model."""
+def epsilons(plan: Plan, rounds: int) -> dict[str, float | str | None]:
+    """What Theorem 1 claims (None: it is not about the algorithm), and what is proven, for every threat model."""
     sigma = plan.grad.noise_multiplier
     listeners = dict.fromkeys([*USUAL, threat(plan.experiment.threat)])
-    claimed = plan.theorem1.epsilon(sigma) if sigma > 0 else math.inf
-    values = {CLAIMED: claimed, **{t.key: plan.question.worst(sigma, t, rounds) for t in listeners}}
-    return {name: _word(value) for name, value in values.items()}
+    claimed = None
+    if plan.theorem1:
+        claimed = _word(plan.theorem1.epsilon(sigma) if sigma > 0 else math.inf)
+    return {CLAIMED: claimed, **{t.key: _word(plan.question.worst(sigma, t, rounds)) for t in listeners}}
 
 
 def _word(value: float) -> float | str:
@@ -100,7 +101,7 @@ def statement(plan: Plan, rounds: int) -> str:
     listener = threat(e.threat)
     proven = epsilons(plan, rounds)[listener.key]
     unit = "added or removed" if e.relation == "add-remove" and e.sampling == "poisson" else "replaced"
-    if isinstance(proven, str):
+    if not isinstance(proven, float):
         words = [f"Nothing is proven against {LISTENERS[listener.kind]}."]
     else:
         words = [
@@ -109,10 +110,11 @@ def statement(plan: Plan, rounds: int) -> str:
             f"clipped, noise multiplier {sigma:.4g})."
         ]
     words.append(epsilon_note(plan))
-    words.append(
-        f"Theorem 1 of the DPDL paper (c_2 = {e.c2:g}, h = {e.h:g}) claims epsilon = "
-        f"{plan.theorem1.epsilon(sigma):.4g} for this noise; that claim is not a guarantee."
-    )
+    if plan.theorem1:
+        words.append(
+            f"Theorem 1 of the DPDL paper (c_2 = {e.c2:g}, h = {e.h:g}) claims epsilon = "
+            f"{plan.theorem1.epsilon(sigma):.4g} for this noise; that claim is not a guarantee."
+        )
     if e.algorithm == "dpdl":
         words.append("Algorithm 1 lets an un-noised gradient into what neighbours receive; dpdl-sound does not.")
     if plan.grad.randomness.repeatable:
