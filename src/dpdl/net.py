@@ -68,12 +68,13 @@ class Net:
         row = here.cumsum(0) - 1
         self.agents = here.nonzero().flatten()
         self.i = row[asks[:, 0]]
-        self.w = torch.from_numpy(np.array(graph.W[asks[:, 0], asks[:, 1]]))
+        weights = torch.from_numpy(np.array(graph.W))
+        self.w = weights[asks[:, 0], asks[:, 1]]
         self.own = (asks[:, 0] == asks[:, 1]).nonzero().flatten()
         self.visits = Visits(visits, row[visits[:, 1]])
         self.selves = Visits(torch.stack([self.agents, self.agents], dim=1), torch.arange(len(self.agents)))
         self._asks = asks
-        self._w_visits = torch.from_numpy(np.array(graph.W[visits[:, 1], visits[:, 0]]))
+        self._w_visits = weights[visits[:, 1], visits[:, 0]]
         self._routes(place, here)
 
     def _routes(self, place: Tensor, here: Tensor) -> None:

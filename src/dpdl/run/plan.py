@@ -79,7 +79,7 @@ def plan(
     algorithm.check(graph)
     factors = _factors(e, algorithm, graph)
     budgets = parse(e.budget, len(graph), e.delta) if e.budget is not None else None
-    if budgets and data is None:
+    if data is None:
         _refuse_without_data(e, algorithm, graph, budgets)
     data = data or datasets.load(e.dataset, progress)
     parts = split(e, data, len(graph))
@@ -100,16 +100,24 @@ def plan(
     return Plan(e, graph, data, parts, task, algorithm, grad, sampling, theorem1, question, allowed)
 
 
-def _refuse_without_data(e: Experiment, algorithm: Algorithm, graph: Graph, budgets: Sequence[Budget]) -> None:
-    """Refuse a budget below one round before any record is read, when sigma and the number of records are known.
+def _refuse_without_data(e: Experiment, algorithm: Algorithm, graph: Graph, budgets: Sequence[Budget] | None) -> None:
+    """Refuse what is known to be wrong before any record is read, when the number of records is known.
 
-    Rules for sigma depend on how the records are divided; with them, the refusal comes when that is known.
+    Some agent has at most the mean number of records. Rules for sigma depend on how the records are divided; with them,
+    a budget below one round is refused when that is known.
     """
+    assert e.batch
     records = datasets.records(e.dataset)
-    if e.sigma is None or records is None or records // len(graph) < (e.batch or 0):
+    if records is None:
         return
-    question = make_question(e, algorithm, graph, [records // len(graph)] * len(graph), sys.maxsize)
-    refuse_first_round(question, e.sigma, threat(e.threat), budgets)
+    mean = (records - e.validation) // len(graph)
+    if e.batch > mean:
+        raise InputError(
+            f"batch must be at most {mean}, the mean number of records of {len(graph)} agents, not {e.batch}."
+        )
+    if budgets and e.sigma is not None:
+        question = make_question(e, algorithm, graph, [mean] * len(graph), sys.maxsize)
+        refuse_first_round(question, e.sigma, threat(e.threat), budgets)
 
 
 def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:

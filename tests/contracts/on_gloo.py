@@ -1,0 +1,33 @@
+"""Run under `torchrun`: every algorithm in several processes, compared bit by bit with one process."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from dpdl import graph as graphs
+from dpdl.algorithms import NAMES
+from dpdl.transport.gloo import gloo
+from tests.conftest import small_batch
+from tests.contracts.test_algorithms import play
+
+
+def differing() -> list[str]:
+    """The algorithms whose state is another one in several processes (known to process 0)."""
+    graph = graphs.build("erdos-renyi:0.5", 5, "sinkhorn", 1)
+    batches = [small_batch(3 + k, k) for k in range(5)]
+    found: list[str] = []
+    with gloo() as transport:
+        for name in sorted(NAMES):
+            shared = play(name, graph, batches, 3, transport, sigma=1.0)
+            if transport.rank == 0:
+                alone = play(name, graph, batches, 3, sigma=1.0)
+                same = alone.keys() == shared.keys() and all(torch.equal(alone[key], shared[key]) for key in alone)
+                found.extend([] if same else [name])
+        print(f"process {transport.rank} compared {len(NAMES)} algorithms; differing: {found}")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(bool(differing()))
