@@ -94,6 +94,15 @@ class Net:
         self._ask_leaves = (asks[:, 0] != asks[:, 1]).nonzero().flatten()
         self._visit_leaves = (visits[:, 0] != visits[:, 1]).nonzero().flatten()
 
+    def on(self, graph: Graph) -> Net:
+        """The same agents, transport and observers on another graph: rows then move on its edges only.
+
+        For graphs that change from round to round. All processes must ask for the same one.
+        """
+        if len(graph) != self.N:
+            raise InputError(f"Another graph must have the same {self.N} agents, not {len(graph)}.")
+        return Net(graph, self.transport, self.observers)
+
     # ------------------------------------------------------------------ verbs
     def send(self, channel: str, x: Tensor) -> Sent:
         """Every agent's row to all its neighbours: (agents, D) -> what the agents hosted here received."""
@@ -126,6 +135,10 @@ class Net:
     def average(self, sent: Sent) -> Tensor:
         """For every agent i, sum over j in N_i of w_ij rows_j: what it received -> (agents, D)."""
         return self._fold(sent.rows, sent.at, self._w_visits, self.visits.host)
+
+    def average_answers(self, answers: Tensor) -> Tensor:
+        """For every agent i, sum over j in N_i of w_ij answers_ji: what it answered to others -> (agents, D)."""
+        return self._fold(answers, torch.arange(len(answers)), self._w_visits, self.visits.host)
 
     def mix(self, channel: str, x: Tensor) -> Tensor:
         """One step of gossip, W x: send and average."""

@@ -10,15 +10,21 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, final
 
+import numpy as np
+
 from dpdl.graph import Graph
+from dpdl.keys import generator
 from dpdl.privacy.threats import Threat
 
 KAPPA = 0.7581
 """The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
 MOST_COALITIONS = 5_000
 """More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
+BLOCK = 256
+"""So many rounds of `Activated` are drawn at a time."""
 
 
 class Disclosure(Protocol):
@@ -128,3 +134,50 @@ class Algorithm1(EveryRound):
         own = (graph.W[i, i] ** -0.5 + self.alpha * len(graph) * self.kappa) ** 2 / spread(i)
         others = sum(1 / graph.W[j, i] / spread(int(j)) for j in graph.neighbours(i) if j != i and j not in J)
         return float(len(J) + own + others)
+
+
+@final
+@dataclass(frozen=True)
+class Activated:
+    """One agent is active in a round, and all that it lets out of it is computed from one perturbed gradient.
+
+    Who is active is a public draw: uniform, independent of all records, known before the run. So an agent pays for its
+    own active rounds only, and no amplification is claimed for the draw.
+    """
+
+    seed: int
+
+    def agent(self, graph: Graph, t: int) -> int:
+        """The agent that is active in round t = 1, 2, ..."""
+        block, k = divmod(t - 1, BLOCK)
+        return int(_active(self.seed, len(graph), block)[k])
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """One release in every active round, whoever listens."""
+        return 1.0
+
+    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+        """Any."""
+        return 0.0
+
+    def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
+        """The rounds in which the agent is active."""
+        return int(_activity(self.seed, len(graph), rounds)[agent])
+
+    def active(self, graph: Graph, agent: int, t: int) -> bool:
+        """Whether it is the agent's turn."""
+        return self.agent(graph, t) == agent
+
+
+@lru_cache(maxsize=4096)
+def _active(seed: int, agents: int, block: int) -> np.ndarray:
+    """The active agents of rounds BLOCK * block + 1, ..., BLOCK * (block + 1)."""
+    rounds = range(BLOCK * block + 1, BLOCK * (block + 1) + 1)
+    return np.array([generator(seed, "activation", t).integers(agents) for t in rounds])
+
+
+@lru_cache(maxsize=4096)
+def _activity(seed: int, agents: int, rounds: int) -> np.ndarray:
+    """How often each agent is active in the first rounds."""
+    blocks = [_active(seed, agents, block) for block in range(-(-rounds // BLOCK))]
+    return np.bincount(np.concatenate([np.zeros(0, int), *blocks])[:rounds], minlength=agents)

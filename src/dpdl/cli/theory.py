@@ -94,6 +94,8 @@ def _from_run(run_dir: Path, options: dict[str, Any]) -> Found:
     header, summary = _read(run_dir / "experiment.json"), _read(run_dir / "summary.json")
     try:
         values = header["experiment"]
+        if values["alpha"] is None:
+            raise InputError(f"Theorem 2 is about dpdl; run {str(run_dir)!r} trained with {values['algorithm']}.")
         about, letters = _letters(values)
         claimed = summary["epsilon"]["claimed_theorem1"]
         letters |= {"sigma": summary["sigma"], "d": summary["parameters"]}

@@ -1,7 +1,8 @@
 """The graph as its mixing matrix.
 
 The DPDL paper assumes a symmetric, doubly stochastic W with max(|λ_2|, |λ_N|) <= sqrt(rho) < 1. A connected
-pattern with a positive diagonal has that property, and `Graph` refuses everything else.
+pattern with a positive diagonal has that property, and `Graph` refuses everything else. Only `pair`, a graph for one
+moment, need not be connected.
 """
 
 from __future__ import annotations
@@ -105,6 +106,28 @@ class Graph:
     def w_max(self) -> float:
         """The largest weight of an edge, self-loops included."""
         return float(self.W.max())
+
+
+def pair(agents: int, a: int, b: int | None) -> Graph:
+    """The graph of one moment: a and b meet and weigh each other by 1/2, all others keep to themselves.
+
+    The one graph that need not be connected: many such moments connect what one of them does not. It is symmetric and
+    doubly stochastic by construction. Without b, and when b is a, nobody meets.
+    """
+    for i in (a, a if b is None else b):
+        if not 0 <= i < agents:
+            raise InputError(f"There is no agent {i}: agents are numbered 0 to {agents - 1}.")
+    W = np.eye(agents)
+    edges = {(i, i) for i in range(agents)}
+    if b is not None and b != a:
+        W[[a, b, a, b], [a, b, b, a]] = 0.5
+        edges |= {(a, b), (b, a)}
+    graph = object.__new__(Graph)  # as `Graph(W)` would, but without the search for a path between all agents
+    order = sorted(edges, key=lambda edge: edge[::-1])
+    values = {"W": _frozen(W), "name": "pair", "edges": _frozen(np.array(order, dtype=np.int64))}
+    for name, value in values.items():
+        object.__setattr__(graph, name, value)
+    return graph
 
 
 def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:

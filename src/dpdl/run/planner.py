@@ -9,6 +9,7 @@ from typing import final
 
 from dpdl import algorithms
 from dpdl.algorithms import Algorithm
+from dpdl.algorithms.compression import Compressed
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.privacy.accounting import Step, calibrate, epsilon
@@ -101,7 +102,14 @@ class Question:
 def make_algorithm(e: Experiment) -> Algorithm:
     """The algorithm with those of its fields that an experiment names."""
     algorithm = algorithms.named(e.algorithm)
-    return algorithm.kind(**{name: getattr(e, name) for name in e.as_dict() if name in algorithm.options})
+    made = algorithm.kind(**{name: getattr(e, name) for name in e.as_dict() if name in algorithm.options})
+    if e.compress == "none":
+        return made
+    if e.noise_split != "equal":
+        raise InputError(
+            f"compress {e.compress!r} and noise_split {e.noise_split!r} exclude each other; give one of them."
+        )
+    return Compressed(made)
 
 
 def make_theorem1(e: Experiment, graph: Graph, fewest_records: int) -> Theorem1 | None:
