@@ -194,9 +194,9 @@ BIAS = {
     "dmsgd": 1e-3,  # on a complete graph all models are equal, and so it is momentum SGD on the mean
     "muffliato": 1e-3,  # likewise
     "async-dpsgd": 0.2,  # 100 gradients of every agent where others have taken 400
-    # CGA stops wherever no step helps every agent, which is not the optimum of the mean.
-    "dp-cga": 0.8,
-    "cga": 0.8,
+    # CGA bends gradients until they conflict with none, which ends elsewhere than at the optimum of the mean.
+    "dp-cga": 0.3,
+    "cga": 0.3,
 }
 
 

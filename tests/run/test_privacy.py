@@ -11,7 +11,7 @@ import torch
 
 import dpdl
 from dpdl import graph as graphs
-from dpdl.algorithms import DPDL, NAMES, SoundDPDL
+from dpdl.algorithms import DPDL, NAMES, AsyncDPSGD, SoundDPDL
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.net import Leaving
 from dpdl.privacy.accounting import Step, epsilon
@@ -177,9 +177,13 @@ def test_secure_budgets_count_repeated_rounds(blobs: Dataset, tmp_path: Path) ->
 
 
 # ------------------------------------------------------------- declared or not
-@pytest.mark.parametrize("name", sorted(NAMES))
+PRIVATE = sorted(name for name, algorithm in NAMES.items() if not algorithm.fixed)
+NEEDED = {"pdsl": {"validation": 20}}
+
+
+@pytest.mark.parametrize("name", PRIVATE)
 def test_everything_that_left_was_declared_and_everything_declared_left(blobs: Dataset, name: str) -> None:
-    p = plan(changed(algorithm=name, rounds=2), data=blobs, model=small_module())
+    p = plan(changed(algorithm=name, rounds=2, **NEEDED.get(name, {})), data=blobs, model=small_module())
     seen: list[Leaving] = []
     from dpdl.net import Net
 
@@ -190,8 +194,9 @@ def test_everything_that_left_was_declared_and_everything_declared_left(blobs: D
     declared = {release.channel: release for release in p.algorithm.releases(p.grad)}
     assert {leaving.channel for leaving in seen} == set(declared)
     private = [release for release in declared.values() if release.private]
-    assert [release.channel for release in private] == ["gradient"]
-    assert private[0].sensitivity == p.grad.clip.sensitivity
+    assert len(private) == 1
+    lr = p.experiment.lr
+    assert private[0].sensitivity in (p.grad.clip.sensitivity, lr * p.grad.clip.sensitivity)  # a gradient, or a step
     assert private[0].noise_multiplier == 0.5
 
 
@@ -299,14 +304,30 @@ def reported(run: Path) -> dict[str, float]:
     return {name: value for name, value in summary.items() if name != "claimed_theorem1"}
 
 
-@pytest.mark.parametrize("algorithm", sorted(NAMES))
+@pytest.mark.parametrize("algorithm", PRIVATE)
 def test_the_ledger_gives_the_reported_epsilon(blobs: Dataset, tmp_path: Path, algorithm: str) -> None:
-    train(blobs, changed(algorithm=algorithm, sigma=9.0), out=tmp_path / "run")
+    result = train(blobs, changed(algorithm=algorithm, sigma=9.0, **NEEDED.get(algorithm, {})), out=tmp_path / "run")
+    assert all(isinstance(value, float) for value in reported(tmp_path / "run").values())
     assert recompute(tmp_path / "run" / "ledger.jsonl") == pytest.approx(reported(tmp_path / "run"), rel=1e-12)
     first = json.loads((tmp_path / "run" / "ledger.jsonl").read_text().splitlines()[0])
     assert first["neighbours"][0] == [1, 4]
     assert first["sigma"] == 9.0
-    assert {release["channel"] for release in first["releases"]} == {"model", "gradient", "momentum"}
+    declared = result.plan.algorithm.releases(result.plan.grad)
+    assert [release["channel"] for release in first["releases"]] == [release.channel for release in declared]
+
+
+@pytest.mark.parametrize("algorithm", sorted(set(NAMES) - set(PRIVATE)))
+def test_a_non_private_original_says_so(blobs: Dataset, tmp_path: Path, algorithm: str) -> None:
+    result = train(blobs, changed(algorithm=algorithm, sigma=None), out=tmp_path / "run")
+    assert set(reported(tmp_path / "run").values()) == {"unbounded"}
+    assert recompute(tmp_path / "run" / "ledger.jsonl")["eavesdropper"] == math.inf
+    assert result.summary["privacy_statement"] == "No privacy: gradients are exchanged without noise."
+    assert result.plan.grad.clip.sensitivity is None
+
+
+def test_secure_randomness_is_refused_where_turns_are_drawn_from_the_seed(blobs: Dataset) -> None:
+    with pytest.raises(InputError, match="'secure' is not for async-dpsgd"):
+        train(blobs, changed(algorithm="async-dpsgd", randomness="secure"))
 
 
 def test_a_reproducible_run_pays_once_and_a_secure_one_twice_for_repeated_rounds(
@@ -358,3 +379,23 @@ def test_interrupting_does_not_lose_the_bill(blobs: Dataset, tmp_path: Path) -> 
     assert len((tmp_path / "run" / "ledger.jsonl").read_text().splitlines()) == 1 + 5
     step = Step(0.5 / math.sqrt(30), 8, 120)
     assert epsilon([(step, 6)], 1e-5) > 0
+
+
+# ----------------------------------------------------- agents that are not active in every round
+def ticks(records: list[int], rounds: int) -> Question:
+    return Question(AsyncDPSGD(lr=0.1, seed=0), graphs.ring(5), records, 8, rounds, 1e-5, 77)
+
+
+def test_an_agent_that_is_never_active_needs_no_noise() -> None:
+    q = ticks([100, 100, 50, 100, 100], 10)
+    active = [q.algorithm.disclosure.rounds(q.graph, i, 10) for i in range(5)]
+    assert active[2] == 0 and sum(active) == 10
+    sigma = q.sigma(1.0, EAVESDROPPER)
+    assert q.worst(sigma, EAVESDROPPER) == pytest.approx(1.0, rel=0.005)
+    assert q.epsilon(2, sigma, EAVESDROPPER) == 0
+
+
+def test_the_worst_agent_so_far_is_looked_for_among_all() -> None:
+    q = ticks([100, 90, 100, 80, 100], 60)
+    for rounds in (1, 3, 10, 60):
+        assert q.worst(2.0, EAVESDROPPER, rounds) == max(q.epsilon(i, 2.0, EAVESDROPPER, rounds) for i in range(5))

@@ -18,6 +18,8 @@ from dpdl.errors import DpdlError
 COMMANDS = {
     "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
     "resume": ("dpdl.cli.run:resume", "Continue an interrupted run."),
+    "compare": ("dpdl.cli.compare:compare", "Several algorithms under one budget: table and curves."),
+    "tune": ("dpdl.cli.tune:tune", "Search for hyper-parameters on records held out of the training data."),
     "privacy": ("dpdl.cli.privacy:privacy", "Plan noise and budgets; verify a run's ledger."),
     "audit": ("dpdl.cli.audit:audit", "Attack our own messages; certify a lower bound on epsilon."),
     "theory": ("dpdl.cli.theory:theory", "Theorem 2's bound, and whether the step size meets its conditions."),

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from dpdl import graph as graphs
 from dpdl.algorithms import Algorithm, SoundDPDL
+from dpdl.algorithms.disclosure import Activated
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.keys import digest, generator
@@ -77,6 +78,8 @@ def plan(
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
     algorithm = make_algorithm(e)
     algorithm.check(graph)
+    if e.randomness == "secure" and isinstance(algorithm.disclosure, Activated):
+        raise InputError(f"randomness 'secure' is not for {e.algorithm}: whose turn it is is drawn from the seed.")
     factors = _factors(e, algorithm, graph)
     budgets = parse(e.budget, len(graph), e.delta) if e.budget is not None else None
     if data is None:

@@ -63,7 +63,7 @@ class Question:
         """The largest epsilon of all agents."""
         if sigma <= self._least_noise():
             return math.inf
-        return max(self.epsilon(agent, sigma, threat, rounds) for agent in self._undominated(threat))
+        return max(self.epsilon(agent, sigma, threat, rounds) for agent in self._undominated(threat, rounds))
 
     def sigma(self, target: float, threat: Threat) -> float:
         """The smallest noise multiplier that keeps every agent at or below `target`; infinity when none does."""
@@ -73,8 +73,8 @@ class Question:
             if not math.isfinite(ratio):
                 return math.inf
             step = Step(1.0, self.batch, self.records[agent], self.fixed)
-            rounds = self._count(agent, self.rounds)
-            needed.append(calibrate(target, self.delta, step, rounds, self.relation) * math.sqrt(ratio))
+            if rounds := self._count(agent, self.rounds):
+                needed.append(calibrate(target, self.delta, step, rounds, self.relation) * math.sqrt(ratio))
         return max(*needed, self._least_noise() * 1.001)
 
     def _least_noise(self) -> float:
@@ -85,11 +85,15 @@ class Question:
     def _count(self, agent: int, rounds: int) -> int:
         return self.algorithm.disclosure.rounds(self.graph, agent, rounds)
 
-    def _undominated(self, threat: Threat) -> list[int]:
+    def _undominated(self, threat: Threat, rounds: int | None = None) -> list[int]:
         """The agents that can be the worst off: no other has fewer records, more exposure and more rounds at once."""
 
         def burden(agent: int) -> tuple[float, float, int]:
-            return -self.records[agent], self.exposure(agent, threat), self._count(agent, self.rounds)
+            return (
+                -self.records[agent],
+                self.exposure(agent, threat),
+                self._count(agent, self.rounds if rounds is None else rounds),
+            )
 
         agents = {burden(agent): agent for agent in reversed(range(len(self.graph)))}
         chosen: list[tuple[float, float, int]] = []

@@ -1,0 +1,135 @@
+"""Tuning: draws, rungs, scores on held-out records, and what it says about privacy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpdl.cli import main
+from dpdl.run.experiment import Experiment, load
+from dpdl.run.many import held_out
+from dpdl.run.train import train
+from dpdl.run.tune import RANGES, Search, as_toml, ask, composed
+from dpdl.tasks import data as datasets
+
+E = Experiment(dataset="digits", agents=3, batch=8, algorithm="dpdl-sound", rounds=200)
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RANK", raising=False)
+
+
+def dpdl(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["dpdl", *words])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    out, err = capsys.readouterr()
+    return int(leaving.value.code or 0), out, err
+
+
+WRONG = [
+    (["--over", "lr", "--trials", "0"], "trials must be"),
+    (["--over", ","], "one or more options"),
+    (["--over", "lrr"], "Did you mean 'lr'"),
+    (["--over", "sigma"], "option of --over"),
+    (["--over", "margin"], "margin is not an option of dpdl"),
+    (["--over", "lr", "--range", "clip=1:2"], "--over does not name"),
+    (["--over", "lr", "--range", "lrr=1:2"], "Did you mean 'lr'"),
+    (["--over", "lr", "--range", "lr=0.2:0.1"], "low must be below high"),
+    (["--over", "lr", "--range", "lr=0.1:0.1"], "low must be below high"),
+    (["--over", "lr", "--range", "lr=0:0.1"], "lr must be a finite number above 0"),
+    (["--over", "lr", "--range", "lr=0.1"], "option=low:high"),
+    (["--over", "lr", "--range", "lr=a:b"], "option=low:high"),
+    (["--over", "momentum", "--range", "momentum=0:1"], "below 1"),
+    (["--over", "weight_decay", "--range", "weight_decay=0:1"], "orders of magnitude"),
+    (["--over", "lr", "--search", "grid"], "halving, random"),
+    (["--over", "lr", "--jobs", "0"], "jobs"),
+    (["--over", "lr", "--agents", "900"], "at most"),
+]
+
+
+@pytest.mark.parametrize(("words", "hint"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_wrong_input_gets_one_sentence_before_anything_is_written(monkeypatch, capsys, words, hint) -> None:
+    code, out, err = dpdl(monkeypatch, capsys, "tune", "--dataset", "digits", *words, "--out", "t", "--quiet")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert hint in err
+    assert list(Path().iterdir()) == []
+
+
+def test_trial_0_is_usual_and_the_draws_do_not_depend_on_what_else_is_asked() -> None:
+    s = ask(E, "clip,lr,momentum", 200, ranges=["lr=0.001:10"])
+    assert s.values(0) == {"lr": 0.1, "clip": 1.0, "momentum": 0.7}
+    drawn = [s.values(k) for k in range(1, 200)]
+    assert len({one["lr"] for one in drawn}) > 190
+    for name, one in s.ranges.items():
+        assert all(one.low <= values[name] <= one.high for values in drawn)
+    # Log-uniform: half of the draws of lr are below the geometric middle, and hardly any below the arithmetic one.
+    assert 75 < sum(values["lr"] < 0.1 for values in drawn) < 125
+    assert 75 < sum(values["momentum"] < 0.475 for values in drawn) < 125
+    assert [ask(E, "momentum", 3).values(k)["momentum"] for k in range(1, 9)] == [v["momentum"] for v in drawn[:8]]
+    assert ask(replace(E, seed=1), "momentum", 3).values(1) != ask(E, "momentum", 3).values(1)
+
+
+def test_whole_numbers_are_drawn_whole_and_reach_both_ends(monkeypatch) -> None:
+    s = Search(E, {"local_steps": RANGES["local_steps"]}, 200)
+    assert {s.values(k)["local_steps"] for k in range(1, 200)} == set(range(1, 9))
+
+
+def test_halving_compares_at_a_ninth_a_third_and_the_end() -> None:
+    assert Search(E, {}, 1, "halving").rungs() == [23, 67, 200]
+    assert Search(replace(E, rounds=2), {}, 1, "halving").rungs() == [1, 2]
+    assert Search(E, {}, 1, "random").rungs() == [200]
+
+
+def test_the_best_experiment_is_written_as_a_file_that_says_the_same() -> None:
+    e = replace(E, lr=3e-5, graph='a "b"\\ü𝄞.txt', sigma=None, budget="1,2", delta=1e-7)
+    Path("e.toml").write_text(as_toml(e), "utf-8")
+    assert load(Path("e.toml"), None, {}) == e
+
+
+def test_epsilons_add_up_only_when_the_noise_is_independent_and_all_are_bounded() -> None:
+    secure = replace(E, randomness="secure")
+    assert composed(secure, [1.0, 2.5]) == {"epsilon": 3.5, "delta": 2e-5}
+    assert composed(E, [1.0, 2.5]) is None
+    assert composed(secure, [1.0, "unbounded"]) is None
+    assert composed(secure, [1.0, None]) is None
+
+
+def test_halving_resumes_the_best_with_the_noise_of_all_rounds(monkeypatch, capsys) -> None:
+    words = ["tune", "--dataset", "digits", "--agents", "3", "--batch", "8", "--algorithm", "dpdl-sound"]
+    words += ["--rounds", "3", "--epsilon", "60", "--over", "lr", "--range", "lr=0.0001:0.001", "--trials", "2"]
+    words += ["--search", "halving", "--out", "t"]
+    code, out, err = dpdl(monkeypatch, capsys, *words)
+    assert code == 0, err
+    assert "the epsilon of a run does not account for it" in " ".join(out.split())
+    assert "--set dpdl-sound.lr=" in out
+    code, out, err = dpdl(monkeypatch, capsys, *words, "--json")
+    assert (code, err) == (0, "")  # nothing was run again
+    result = json.loads(out)
+    assert "held-out records without any noise" in result["warning"]
+    assert result["composed"] is None
+    first, second = result["trials"]
+    assert (first["rounds"], second["rounds"]) == (3, 1)
+    assert (result["best"], result["score"]) == (first["values"], first["score"])
+    best = load(Path("t/best.toml"), None, {})
+    assert best.lr == result["best"]["lr"]
+    data = held_out(datasets.load("digits"), 0)
+    whole = train(best, data=data)
+    assert whole.summary["accuracy"]["mean"] == first["score"]
+    for trial in (0, 1):
+        ledger = json.loads(Path(f"t/trials/trial{trial}/ledger.jsonl").read_text().splitlines()[0])
+        assert ledger["sigma"] == whole.plan.grad.noise_multiplier
+    assert first["epsilon"] == pytest.approx(60, rel=1e-3)
+    assert second["epsilon"] < 59
+    assert second["epsilon_all_rounds"] == pytest.approx(60, rel=1e-3)
+    code, _, err = dpdl(monkeypatch, capsys, *words, "--batch", "9")
+    assert code == 2
+    assert "batch = 8, not 9" in err
