@@ -32,7 +32,7 @@ SMALL = Task(small_module(), dtype=torch.float64)  # once: modules draw their we
 PUBLIC = small_batch(30, 77)
 NEEDED = {
     "pdsl": {"validation": 30},
-    # What is declared is how far the step moves; a record moves the ascent before it too, which is a release of its own.
+    # Declared is how far the step moves; a record also moves the ascent before it, which is a release of its own.
     "dfedsam": {"sam_radius": 1e-12},
 }
 # Their public draws are addressed by an agent's number, so other numbers mean other draws.

@@ -54,7 +54,7 @@ class Experiment:
     )
     local_steps: int = option(1, "rounds tau from one exchange to the next", check=AT_LEAST_ONE, some=True)
     gossip_steps: int | None = option(None, "gossip steps K of a round of muffliato", check=AT_LEAST_ONE, some=True)
-    margin: float | None = option(None, "least multiplier of a neighbour's gradient in CGA", check=AT_LEAST_ZERO, some=True)
+    margin: float | None = option(None, "least multiplier of a gradient in CGA", check=AT_LEAST_ZERO, some=True)
     qp: str = option(
         "vector", "CGA's problem over the whole vector or per tensor", names=lambda: ["tensor", "vector"], some=True
     )
