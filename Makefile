@@ -43,13 +43,13 @@ help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-10s %s\n", $$1, $$2}'
 
 # A stamp says that an installation is complete; it is written last, so an interrupted one leaves none.
-.venv/.installed-run: pyproject.toml constraints.txt
+.venv/.installed-run: pyproject.toml constraints.txt src/dpdl/tasks/fused/kernels.c
 	$(call environment)
 	@echo "Installing dpdl into .venv (a few minutes the first time)"
 	@$(INSTALL) .
 	@touch $@
 
-.venv/.installed-dev: pyproject.toml constraints.txt
+.venv/.installed-dev: pyproject.toml constraints.txt src/dpdl/tasks/fused/kernels.c
 	$(call environment)
 	@echo "Installing dpdl with its development tools into .venv (a few minutes the first time)"
 	@$(INSTALL) '.[dev]'

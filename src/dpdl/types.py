@@ -41,8 +41,34 @@ class Visits(NamedTuple):
     host: Tensor  # (visits,) row of agent j among the agents hosted here
 
 
+class ClippedSum(NamedTuple):
+    """The sum of a batch's gradients, and what happened on the way."""
+
+    gradient: Tensor  # (D,)
+    loss: float  # sum of the samples' losses
+    clipped: int  # samples whose gradient was shortened
+    broken: int  # samples whose gradient was not finite
+
+
+class Fused(Protocol):
+    """A fast way to the same sums, up to rounding."""
+
+    def clipped(self, row: Tensor, batch: Batch, clip_norm: float) -> ClippedSum:
+        """The sum of the samples' gradients, each shortened to `clip_norm`; one that is not finite counts as zero."""
+        ...
+
+    def total(self, row: Tensor, batch: Batch) -> ClippedSum:
+        """The sum of the samples' gradients."""
+        ...
+
+
 class Model(Protocol):
     """A model on flat rows, as far as private gradients need to know it."""
+
+    @property
+    def fused(self) -> Fused | None:
+        """The fast path, if there is one."""
+        ...
 
     @property
     def sizes(self) -> tuple[int, ...]:

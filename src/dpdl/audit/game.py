@@ -41,6 +41,7 @@ class Linear:
     """loss = <w, x>: the gradient of a record is the record."""
 
     size: int
+    fused = None
 
     @property
     def sizes(self) -> tuple[int, ...]:

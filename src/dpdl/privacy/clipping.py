@@ -66,6 +66,9 @@ class PerSample:
 
     def __call__(self, model: Model, row: Tensor, batch: Batch) -> Clipped:
         """Per-sample gradients, chunk by chunk, so that memory is bounded."""
+        if model.fused:
+            total, loss, clipped, broken = model.fused.clipped(row, batch, self.clip_norm)
+            return Clipped(total.div_(self.batch_size), loss, len(batch.y), clipped, len(batch.y), broken)
         parameters, total = model.parameters(row), torch.zeros_like(row)
         gradients = vmap(grad_and_value(model.loss), (None, 0, 0, 0))
         loss, clipped, broken = 0.0, 0, 0
@@ -102,10 +105,10 @@ class PerChunk:
 
     def __call__(self, model: Model, row: Tensor, batch: Batch) -> Clipped:
         """Ordinary gradients, one per chunk; a batch smaller than the number of chunks has empty ones (zero)."""
-        parameters, total = model.parameters(row), torch.zeros_like(row)
+        total = torch.zeros_like(row)
         loss, clipped, broken = 0.0, 0, 0
         for part in _parts(batch, self.chunks):
-            g, part_loss = _mean_gradient(model, parameters, part)
+            g, part_loss = _mean_gradient(model, row, part)
             norm = float(torch.linalg.vector_norm(g))
             loss += float(part_loss.nan_to_num()) * len(part.y)
             if norm == norm and norm != float("inf"):
@@ -133,7 +136,7 @@ class Unclipped:
         """One ordinary gradient of the whole batch."""
         if not len(batch.y):
             return Clipped(torch.zeros_like(row), 0.0, 0, 0, 1, 0)
-        g, loss = _mean_gradient(model, model.parameters(row), batch)
+        g, loss = _mean_gradient(model, row, batch)
         broken = not bool(g.isfinite().all())
         g = torch.zeros_like(g) if broken else g.mul_(len(batch.y) / self.batch_size)
         return Clipped(g, float(loss.nan_to_num()) * len(batch.y), len(batch.y), 0, 1, int(broken))
@@ -150,7 +153,13 @@ def _parts(batch: Batch, count: int) -> Iterator[Batch]:
             yield Batch(*parts)
 
 
-def _mean_gradient(model: Model, parameters: Parameters, batch: Batch) -> tuple[Tensor, Tensor]:
+def _mean_gradient(model: Model, row: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    if model.fused:
+        total = model.fused.total(row, batch)
+        return total.gradient.div_(len(batch.y)), row.new_tensor(total.loss / len(batch.y))
+
+    parameters = model.parameters(row)
+
     def mean_loss(parameters: Parameters) -> Tensor:
         return vmap(model.loss, (None, 0, 0, 0))(parameters, *batch).mean()
 

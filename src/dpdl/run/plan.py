@@ -89,6 +89,7 @@ def plan(
     dtype = {"float32": torch.float32, "float64": torch.float64}[e.dtype]
     task = Task(model or models.build(e.model, data.shape, data.classes, e.seed), dtype=dtype)
     task.check(data.inputs(data.x_test[:2], dtype), data.y_test[:2], data.classes)
+    task.hasten(data.shape)
     theorem1 = make_theorem1(e, graph, min(map(len, parts)))
     randomness = Secure() if e.randomness == "secure" else Reproducible(e.seed)
     question = make_question(e, algorithm, graph, [len(part) for part in parts], task.size)

@@ -45,6 +45,7 @@ def summarise(plan: Plan, last: dict[str, Any], billed: int, run_dir: str | None
         "broken_gradients": last["broken_gradients"],
         "records": {"fewest": min(map(len, plan.parts)), "most": max(map(len, plan.parts))},
         "seconds": last["seconds"],
+        "gradient_path": "fused" if plan.task.fused else "plain",
         "run_dir": run_dir,
         "versions": {
             "dpdl": __version__,

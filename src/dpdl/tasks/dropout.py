@@ -28,9 +28,12 @@ class KeyedDropout(nn.Module):
         """The identity outside training."""
         if not self.training or self.p == 0:
             return x
-        unit = torch.arange(x.numel(), dtype=torch.int64).view(x.shape)
-        keep = _hash(unit + _hash(self.key + self._layer)) >= int(self.p * 2**31)
-        return x * keep / (1 - self.p)
+        return x * self.keeps(self.key, x.numel()).view(x.shape) / (1 - self.p)
+
+    def keeps(self, key: Tensor, units: int) -> Tensor:
+        """Which units are kept, for one key or for many: (..., units)."""
+        start = _hash(key + self._layer).unsqueeze(-1)
+        return _hash(start + torch.arange(units, dtype=torch.int64)) >= int(self.p * 2**31)
 
 
 def key_dropout(module: nn.Module) -> nn.Module:

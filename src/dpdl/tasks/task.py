@@ -18,6 +18,7 @@ from torch.func import functional_call, vmap
 
 from dpdl.errors import InputError
 from dpdl.tasks.dropout import KeyedDropout, key_dropout
+from dpdl.tasks.fused import Engine, engine_for
 from dpdl.types import Parameters
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -48,6 +49,7 @@ class Task:
         self._template = module
         self._loss = loss
         self._modules = threading.local()
+        self.fused: Engine | None = None
 
     @property
     def size(self) -> int:
@@ -64,6 +66,11 @@ class Task:
         pieces = row.split(self.sizes)
         return {name: t.view(shape) for (name, shape), t in zip(self._shapes.items(), pieces, strict=True)}
 
+    def hasten(self, shape: tuple[int, ...]) -> None:
+        """Take the fused path for inputs of this shape, if the model and the machine allow it."""
+        if self._loss is cross_entropy and self.initial.dtype is torch.float32:
+            self.fused = engine_for(self._template, shape)
+
     def loss(self, parameters: Parameters, x: Tensor, y: Tensor, key: Tensor) -> Tensor:
         """The loss of one sample; `key` decides which units its dropout keeps."""
         module = self._module(training=True)
@@ -72,6 +79,8 @@ class Task:
 
     def outputs(self, row: Tensor, x: Tensor) -> Tensor:
         """Outputs for a whole batch, in evaluation mode."""
+        if self.fused:
+            return self.fused.outputs(row, x)
         with torch.no_grad():
             outputs: Tensor = functional_call(self._module(training=False), dict(self.parameters(row)), (x,))
         return outputs
