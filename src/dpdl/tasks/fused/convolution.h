@@ -137,7 +137,7 @@ static void SUFFIX(backward)(const Conv *c, int samples, const float *in, const 
                 }
             }
             biases[f] = total;
-            square += total * total;
+            square += c->bias * total * total;
             for (int j = 0; j < z.vectors; j += MOST)
                 SUFFIX(gather)(z.vectors - j < MOST ? z.vectors - j : MOST, n, in, from, g, z.at + j, out + 16 * j);
             v16 squares = {0};

@@ -207,7 +207,7 @@ class Engine:
             at += weight.numel()
             b.packed[k][:, :, : c.filters] = weight.permute(2, 3, 1, 0).reshape(c.kernel_rows, stage.run, c.filters)
             b.filters[k][:, :, : stage.run] = weight.permute(0, 2, 3, 1).reshape(c.filters, c.kernel_rows, stage.run)
-            if stage.bias:
+            if c.bias:
                 b.biases[k][: c.filters] = row[at : at + c.filters]
                 at += c.filters
         return self._views(row)
@@ -233,7 +233,7 @@ class Engine:
             weight = padded.reshape(c.filters, c.kernel_rows, c.kernel_columns, stage.channels).permute(0, 3, 1, 2)
             out[at : at + weight.numel()] = weight.flatten()
             at += weight.numel()
-            if stage.bias:
+            if c.bias:
                 out[at : at + c.filters] = total[-c.filters :]
                 at += c.filters
 

@@ -27,7 +27,7 @@ typedef int32_t i16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef struct {
     int32_t width, channels;                                     /* of the padded image */
     int32_t kernel_rows, kernel_columns, stride_rows, stride_columns;
-    int32_t filters, lanes;                                      /* lanes: filters rounded up to 8, or to 16s */
+    int32_t filters, lanes, bias;                                /* lanes: filters rounded up to 8, or to 16s */
     int32_t relu, pool, rows, columns;                           /* pool: 1 or 2; rows, columns: before pooling */
     int32_t in_sample, out_sample, out_row, out_cell, out_filter; /* strides in floats */
 } Conv;

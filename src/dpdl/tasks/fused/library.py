@@ -21,7 +21,7 @@ class Conv(ctypes.Structure):
         (name, ctypes.c_int32)
         for name in (
             *("width", "channels", "kernel_rows", "kernel_columns", "stride_rows", "stride_columns"),
-            *("filters", "lanes", "relu", "pool", "rows", "columns"),
+            *("filters", "lanes", "bias", "relu", "pool", "rows", "columns"),
             *("in_sample", "out_sample", "out_row", "out_cell", "out_filter"),
         )
     )

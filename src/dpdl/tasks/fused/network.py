@@ -21,7 +21,6 @@ class ConvStage:
     width: int  # of the image before padding
     padding: tuple[int, int]
     conv: Conv
-    bias: bool
 
     @property
     def run(self) -> int:
@@ -134,10 +133,11 @@ def _convolution(part: nn.Conv2d, shape: tuple[int, ...], relu: bool, pool: int)
     cells = (out_rows // pool) * (out_columns // pool)
     conv = Conv(
         *(padded[1], channels, rows, columns, step_down, step_across),
-        *(filters, 8 if filters <= 8 else -(-filters // 16) * 16, relu, pool, out_rows, out_columns),
+        *(filters, 8 if filters <= 8 else -(-filters // 16) * 16, part.bias is not None),
+        *(relu, pool, out_rows, out_columns),
         *(padded[0] * padded[1] * channels, cells * filters, out_columns // pool, 1, cells),  # as Flatten wants it
     )
-    return ConvStage(channels, height, width, (down, across), conv, part.bias is not None)
+    return ConvStage(channels, height, width, (down, across), conv)
 
 
 def _joined(convs: list[ConvStage]) -> tuple[ConvStage, ...]:

@@ -1,0 +1,209 @@
+"""The fused path gives the plain path's numbers, up to the rounding of float32.
+
+Inputs and weights lie on a coarse grid, so that convolutions are exact in both paths: ties in max-pool and zeros at
+ReLU are then ties and zeros in both, and there are many of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from dpdl.parallel import each, one_thread_per_operation
+from dpdl.privacy.clipping import Clip, PerChunk, PerSample, Unclipped
+from dpdl.tasks.fused.library import library
+from dpdl.tasks.models import cnn, lenet, mlp
+from dpdl.tasks.task import Task
+from dpdl.types import Batch
+
+compiled = pytest.mark.skipif(library() is None, reason="no compiler was there when the package was installed")
+
+
+def test_the_kernels_were_compiled_if_there_is_a_compiler() -> None:
+    assert library() is not None or shutil.which("cc") is None
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with one_thread_per_operation():
+        yield
+
+
+def on_grid(x: Tensor, per_unit: int) -> Tensor:
+    return (x * per_unit).round() / per_unit
+
+
+def pair(module: nn.Module, shape: tuple[int, ...]) -> tuple[Task, Task]:
+    """The same model on the plain and on the fused path."""
+    module = copy.deepcopy(module)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(on_grid(p, 16))
+    plain, fused = Task(module), Task(module)
+    fused.hasten(shape)
+    assert plain.fused is None and fused.fused is not None
+    return plain, fused
+
+
+def batch_of(size: int, shape: tuple[int, ...], classes: int, seed: int = 0) -> Batch:
+    draw = torch.Generator().manual_seed(seed)
+    x = on_grid(torch.randn(size, *shape, generator=draw), 2)  # coarse: many equal pixels
+    return Batch(x, torch.randint(0, classes, (size,), generator=draw), 1000 * seed + torch.arange(size))
+
+
+def agree(plain: Task, fused: Task, batch: Batch, clip: Clip) -> None:
+    expected = clip(plain, plain.initial, batch)
+    found = clip(fused, fused.initial, batch)
+    scale = max(float(expected.gradient.abs().max()), 1e-3)
+    assert float((expected.gradient - found.gradient).abs().max()) < 3e-5 * scale
+    assert found.loss == pytest.approx(expected.loss, rel=1e-4, abs=1e-4)
+    assert found._replace(gradient=0, loss=0)[2:] == expected._replace(gradient=0, loss=0)[2:]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...], int]:
+    """Convolutions of many kinds, then linear layers."""
+    channels, height, width = draw(st.integers(1, 4)), draw(st.integers(6, 14)), draw(st.integers(6, 14))
+    shape = (channels, height, width)
+    parts: list[nn.Module] = []
+    for _ in range(draw(st.integers(0, 3))):
+        kernel = draw(st.integers(1, 3)), draw(st.integers(1, 5))
+        stride, padding = draw(st.integers(1, 2)), (draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+        rows = (height + 2 * padding[0] - kernel[0]) // stride + 1
+        columns = (width + 2 * padding[1] - kernel[1]) // stride + 1
+        if rows < 2 or columns < 2:
+            break
+        filters = draw(st.sampled_from([1, 5, 8, 9, 16, 20]))
+        parts.append(nn.Conv2d(channels, filters, kernel, stride, padding, bias=draw(st.booleans())))
+        after = draw(st.sampled_from(["", "r", "p", "rp", "pr"]))
+        parts += [nn.ReLU() if letter == "r" else nn.MaxPool2d(2) for letter in after]
+        channels, height, width = filters, *((rows // 2, columns // 2) if "p" in after else (rows, columns))
+    parts.append(nn.Flatten())
+    units = channels * height * width
+    for _ in range(draw(st.integers(0, 2))):
+        outputs = draw(st.integers(1, 12))
+        parts += [nn.Linear(units, outputs, bias=draw(st.booleans())), nn.ReLU()]
+        parts += [nn.Dropout(0.3)] * draw(st.integers(0, 1))
+        units = outputs
+    classes = draw(st.integers(2, 5))
+    torch.manual_seed(draw(st.integers(0, 1000)))
+    return nn.Sequential(*parts, nn.Linear(units, classes, bias=draw(st.booleans()))), shape, classes
+
+
+@compiled
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(networks(), st.sampled_from([0, 1, 2, 7]), st.sampled_from([0.01, 0.5, 100.0]), st.integers(0, 50))
+def test_fused_is_plain_for_networks_of_many_kinds(network, size: int, clip_norm: float, seed: int) -> None:
+    module, shape, classes = network
+    for part in module:
+        if hasattr(part, "reset_parameters"):
+            part.reset_parameters()
+    plain, fused = pair(module, shape)
+    batch = batch_of(size, shape, classes, seed)
+    for clip in (PerSample(clip_norm, 7), PerChunk(clip_norm, 3), Unclipped(7)):
+        agree(plain, fused, batch, clip)
+    x = batch_of(5, shape, classes, seed + 1).x
+    assert (plain.outputs(plain.initial, x) - fused.outputs(fused.initial, x)).abs().max() < 1e-3
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("make", "shape"), [(lenet, (1, 28, 28)), (cnn, (3, 32, 32)), (mlp, (1, 8, 8))], ids=lambda value: str(value)[:15]
+)
+def test_the_named_models_take_the_fused_path_and_agree(make, shape: tuple[int, ...]) -> None:
+    plain, fused = pair(make(shape, 10), shape)
+    for size in (40, 150):  # fewer and more samples than fit into the buffers at once
+        agree(plain, fused, batch_of(size, shape, 10), PerSample(0.5, size))
+
+
+@compiled
+def test_bits_do_not_depend_on_threads_or_on_what_ran_before() -> None:
+    _, fused = pair(lenet((1, 28, 28), 10), (1, 28, 28))
+    batches = [batch_of(30 + k, (1, 28, 28), 10, k) for k in range(6)]
+    clip = PerSample(0.5, 30)
+    alone = [clip(fused, fused.initial, batch).gradient for batch in batches]
+    for order in (range(6), [3, 1, 5, 0, 4, 2]):
+        together = each(lambda k: clip(fused, fused.initial.clone(), batches[k]).gradient, order)
+        assert all(torch.equal(alone[k], g) for k, g in zip(order, together, strict=True))
+
+
+@compiled
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, 1e30])
+def test_a_sample_that_is_not_finite_counts_as_zero_and_harms_no_other(bad: float) -> None:
+    _, fused = pair(cnn((3, 8, 8), 10), (3, 8, 8))
+    batch = batch_of(9, (3, 8, 8), 10)
+    batch.x[4] = bad
+    found = PerSample(0.5, 9)(fused, fused.initial, batch)
+    others = [k for k in range(9) if k != 4]
+    without = PerSample(0.5, 9)(fused, fused.initial, Batch(*(part[others] for part in batch)))
+    assert found.broken == 1 and without.broken == 0
+    assert torch.allclose(found.gradient, without.gradient, rtol=1e-5, atol=1e-8)
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.linear(x)
+
+
+def frozen() -> nn.Module:
+    module = nn.Sequential(nn.Flatten(), nn.Linear(4, 4), nn.Linear(4, 3))
+    module[1].weight.requires_grad_(False)
+    return module
+
+
+def twice() -> nn.Module:
+    shared = nn.Linear(4, 4)
+    return nn.Sequential(nn.Flatten(), shared, nn.ReLU(), shared, nn.Linear(4, 3))
+
+
+UNKNOWN = {
+    "own module": lambda: nn.Sequential(nn.Flatten(), Residual(), nn.Linear(4, 3)),
+    "another activation": lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)),
+    "group norm": lambda: nn.Sequential(nn.Conv2d(1, 4, 1), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(16, 3)),
+    "dilation": lambda: nn.Sequential(nn.Conv2d(1, 2, 1, dilation=2), nn.Flatten(), nn.Linear(8, 3)),
+    "padding by name": lambda: nn.Sequential(nn.Conv2d(1, 2, 1, padding="same"), nn.Flatten(), nn.Linear(8, 3)),
+    "overlapping pool": lambda: nn.Sequential(
+        nn.Conv2d(1, 2, 1), nn.MaxPool2d(2, stride=1), nn.Flatten(), nn.Linear(2, 3)
+    ),
+    "ReLU at the end": lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU()),
+    "no flatten": lambda: nn.Sequential(nn.Linear(2, 3)),
+    "frozen weights": frozen,
+    "shared weights": twice,
+}
+
+
+@pytest.mark.parametrize("make", UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_what_the_kernels_do_not_know_takes_the_plain_path(make) -> None:
+    task = Task(make())
+    task.hasten((1, 2, 2))
+    assert task.fused is None
+
+
+def test_another_loss_or_number_type_takes_the_plain_path() -> None:
+    module = mlp((1, 2, 2), 3)
+    for task in (Task(module, dtype=torch.float64), Task(module, loss=nn.functional.multi_margin_loss)):
+        task.hasten((1, 2, 2))
+        assert task.fused is None
+
+
+def test_without_kernels_convolutions_take_the_plain_path() -> None:
+    code = (
+        "from dpdl.tasks.models import lenet, mlp; from dpdl.tasks.task import Task; import sys\n"
+        "a, b = Task(lenet((1, 28, 28), 10)), Task(mlp((1, 8, 8), 10)); a.hasten((1, 28, 28)); b.hasten((1, 8, 8))\n"
+        "sys.exit(a.fused is not None or b.fused is None)"
+    )
+    environment = {**os.environ, "DPDL_FUSED": "0"}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
