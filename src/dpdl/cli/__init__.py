@@ -24,6 +24,7 @@ COMMANDS = {
     "audit": ("dpdl.cli.audit:audit", "Attack our own messages; certify a lower bound on epsilon."),
     "theory": ("dpdl.cli.theory:theory", "Theorem 2's bound, and whether the step size meets its conditions."),
     "graph": ("dpdl.cli.graph:graph", "Show a graph, its weights and its spectral gap."),
+    "bench": ("dpdl.cli.bench:bench", "Measure speed as ratios in one run."),
     "data": ("dpdl.cli.data:data", "List, fetch and describe data sets and partitions."),
 }
 

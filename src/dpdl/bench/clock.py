@@ -1,0 +1,19 @@
+"""Interleaved repeats and medians."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+
+def interleaved(ways: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median seconds of every way; each repeat times all of them in turn, after one that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for repeat in range(repeats + 1):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            way()
+            if repeat:
+                seconds[name].append(time.perf_counter() - began)
+    return {name: statistics.median(values) for name, values in seconds.items()}

@@ -1,0 +1,180 @@
+"""Whole rounds of an algorithm on a graph: seconds, where they go, and memory. Every case is a process of its own.
+
+Images and labels are random, of MNIST's or CIFAR-10's shape: time does not depend on what is in them.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dpdl import graph as graphs
+from dpdl.errors import InputError, RunFailed
+from dpdl.net import Net
+from dpdl.parallel import cores, one_thread_per_operation
+from dpdl.privacy.clipping import Clipped, PerSample
+from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.noise import Reproducible
+from dpdl.run.experiment import Experiment
+from dpdl.run.planner import make_algorithm
+from dpdl.tasks import models
+from dpdl.tasks.task import Task
+from dpdl.types import Batch, Model
+
+SHAPES = {"lenet": (1, 28, 28), "cnn": (3, 32, 32)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed."""
+
+    algorithm: str
+    graph: str
+    agents: int
+    model: str = "lenet"
+    batch: int = 216
+    rounds: int = 5
+
+
+def measure(case: Case) -> dict[str, Any]:
+    """The facts of a case, from a fresh process, so that its peak memory is its own."""
+    words = [sys.executable, "-m", "dpdl.bench.rounds", json.dumps(vars(case))]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+        raise RunFailed(f"{case.algorithm} on {case.graph} of {case.agents}: {reason}.")
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
+
+
+class Stopwatch:
+    """Seconds by name, added up over threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again."""
+        self.seconds = {"gradients": 0.0, "noise": 0.0, "exchange": 0.0}
+
+    def timed(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        """The same work, timed."""
+
+        def run(*args: Any, **more: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return work(*args, **more)
+            finally:
+                spent = time.perf_counter() - began
+                with self._lock:
+                    self.seconds[name] += spent
+
+        return run
+
+
+@dataclass(frozen=True)
+class TimedClip:
+    """Per-sample clipping, timed."""
+
+    inner: PerSample
+    watch: Stopwatch
+
+    @property
+    def clip_norm(self) -> float:
+        """As the inner one."""
+        return self.inner.clip_norm
+
+    @property
+    def sensitivity(self) -> float:
+        """As the inner one."""
+        return self.inner.sensitivity
+
+    def __call__(self, model: Model, row: Tensor, batch: Batch) -> Clipped:
+        """As the inner one."""
+        found: Clipped = self.watch.timed("gradients", self.inner)(model, row, batch)
+        return found
+
+
+@dataclass(frozen=True)
+class TimedNoise:
+    """Seeded noise, timed."""
+
+    inner: Reproducible
+    watch: Stopwatch
+    repeatable = True
+
+    def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
+        """As the inner one."""
+        return self.inner.uniform(count, purpose, *where)
+
+    def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
+        """As the inner one."""
+        self.watch.timed("noise", self.inner.perturb)(rows, std, purpose, *where)
+
+
+def play(case: Case) -> dict[str, Any]:
+    """Some rounds in this process."""
+    if case.model not in SHAPES:
+        raise InputError(f"model must be one of {', '.join(SHAPES)}, not {case.model!r}.")
+    shape, watch = SHAPES[case.model], Stopwatch()
+    graph = graphs.build(case.graph, case.agents, "metropolis", 0)
+    needed = {"validation": 100} if case.algorithm == "pdsl" else {}
+    e = Experiment(algorithm=case.algorithm, graph=case.graph, agents=case.agents, lr=1e-3, **needed)  # type: ignore[arg-type]
+    algorithm = make_algorithm(e.resolved())
+    task = Task(models.build(case.model, shape, 10, 0))
+    task.hasten(shape)
+    noise = TimedNoise(Reproducible(0), watch)
+    clip = TimedClip(PerSample(2.0, case.batch), watch)
+    grad = PrivateGradient(task, clip, 1.0, case.batch, noise, validate=lambda row: 0.0)
+    net = Net(graph)
+    for verb in ("send", "reply", "sum", "average"):
+        setattr(net, verb, watch.timed("exchange", getattr(net, verb)))
+    torch.manual_seed(0)
+    state = algorithm.init(task.initial.repeat(case.agents, 1))
+    batches = [_batch(case.batch, shape) for _ in range(case.agents)]
+    seconds, parts = [], []
+    with one_thread_per_operation():
+        for t in range(1, case.rounds + 2):  # the first is not counted
+            watch.reset()
+            began = time.perf_counter()
+            state, _ = algorithm.round(state, batches, net, grad, t)
+            seconds.append(time.perf_counter() - began)
+            parts.append(watch.seconds)
+    median = statistics.median(seconds[1:])
+    share = _shares(parts[1:], sum(seconds[1:]))
+    return {
+        **vars(case),
+        "seconds_per_round": median,
+        "share": share,
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "gradient_path": "fused" if task.fused else "plain",
+        "edges": len(graph.edges),
+    }
+
+
+def _shares(parts: list[dict[str, float]], total: float) -> dict[str, float]:
+    """Gradients and noise are added up over the cores, so they are divided by them; the rest is `other`."""
+    over = {"gradients": cores(), "noise": cores(), "exchange": 1}
+    share = {name: sum(part[name] for part in parts) / over[name] / total for name in over}
+    return {**share, "other": max(0.0, 1 - sum(share.values()))}
+
+
+def _batch(size: int, shape: tuple[int, ...]) -> Batch:
+    return Batch(torch.randn(size, *shape), torch.randint(0, 10, (size,)), torch.arange(size))
+
+
+if __name__ == "__main__":
+    print(json.dumps(play(Case(**json.loads(sys.argv[1])))))

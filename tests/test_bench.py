@@ -1,0 +1,67 @@
+"""The benchmark says what it should; how fast anything is, no test asserts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dpdl.bench.clock import interleaved
+from dpdl.bench.gradients import multiply_adds
+from dpdl.bench.rounds import Case, measure
+from dpdl.tasks.fused.library import library
+from tests.test_cli import dpdl
+
+
+def test_repeats_are_interleaved_and_the_first_is_not_counted() -> None:
+    order: list[str] = []
+    found = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
+    assert "".join(order) == "ababab"
+    assert set(found) == {"a", "b"}
+
+
+def test_operations_are_counted_as_the_layers_have_them() -> None:
+    """0.76 million for LeNet, by counting products of every layer in a loop over its shapes."""
+    total = 0
+    for first, outputs, inputs in ((True, 24 * 24 * 6, 25), (False, 8 * 8 * 16, 6 * 25)):
+        total += outputs * inputs * (2 if first else 3)
+    for inputs, outputs in ((256, 120), (120, 84), (84, 10)):
+        total += 3 * inputs * outputs
+    assert multiply_adds() == total
+
+
+def test_gradients_are_reported_with_ratios_and_a_history(monkeypatch, capsys) -> None:
+    words = ["--batch", "8", "--pairs", "2", "--repeats", "1", "--save", "h.jsonl", "--plot", "p.png", "--json"]
+    code, out, _ = dpdl(monkeypatch, capsys, "bench", "gradients", *words)
+    facts = json.loads(out)
+    us = facts["us_per_sample"]
+    assert code == 0
+    assert set(us) == {"fused", "plain", "torch_func", "opacus", "plain_backward"}
+    if library() is not None:
+        assert facts["ratio_opacus"] == pytest.approx(us["opacus"] / us["fused"])
+        assert facts["peak_share"] > 0
+    line = json.loads(Path("h.jsonl").read_text())
+    assert line["bench"] == "gradients" and line["us_per_sample"] == us
+    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_rounds_say_where_the_time_goes() -> None:
+    facts = measure(Case("dpdl-sound", "ring", 3, batch=4, rounds=1))
+    assert sum(facts["share"].values()) == pytest.approx(1, abs=0.05)
+    assert facts["peak_memory_mb"] > 50
+    assert facts["edges"] == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["gradients", "--repeats", "0"], "at least 1"),
+        (["rounds", "--agents", "ten"], "whole numbers"),
+        (["rounds", "--algorithms", "dpdll"], "dpdl"),
+        (["rounds", "--model", "resnet"], "lenet"),
+    ],
+)
+def test_wrong_input_is_refused(monkeypatch, capsys, words: list[str], hint: str) -> None:
+    code, _, err = dpdl(monkeypatch, capsys, "bench", *words)
+    assert code == 2 and hint in err
