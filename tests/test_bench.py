@@ -14,6 +14,11 @@ from dpdl.tasks.fused.library import library
 from tests.test_cli import dpdl
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def test_repeats_are_interleaved_and_the_first_is_not_counted() -> None:
     order: list[str] = []
     found = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
