@@ -87,12 +87,18 @@ class Stepped:
 def batch_info(answers: Answers, net: Net) -> dict[str, Tensor]:
     """Loss of every agent's own model on its own batch, and what clipping did to all its answers."""
     n = len(net.agents)
-    loss = net.w.new_full((n,), math.nan)
-    counts = net.w.new_zeros(3, n)
+    loss = [math.nan] * n
+    clipped, pieces, broken = [0] * n, [0] * n, [0] * n
     visits = answers.visits
     for (i, j), a, about in zip(visits.edges.tolist(), visits.host.tolist(), answers.about, strict=True):
-        counts[:, a] += net.w.new_tensor([about.clipped, about.pieces, about.broken])
+        clipped[a] += about.clipped
+        pieces[a] += about.pieces
+        broken[a] += about.broken
         if i == j and about.samples:
             loss[a] = about.loss / about.samples
-    clipped, pieces, broken = counts
-    return {"train_loss": loss, "clip_fraction": clipped / pieces, "broken_gradients": broken}
+    share = net.w.new_tensor(clipped) / net.w.new_tensor(pieces)
+    return {
+        "train_loss": net.w.new_tensor(loss),
+        "clip_fraction": share,
+        "broken_gradients": net.w.new_tensor(broken),
+    }

@@ -157,11 +157,13 @@ def _channels(grad: PrivateGradient, momentum: str) -> tuple[Release, ...]:
 def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Cosine of g[k] and r[i[k]], piece by piece: (asks, pieces). A zero vector has no direction: cosine 0."""
     out = g.new_zeros(len(g), len(sizes))
+    lengths = [[b.norm() for b in row.split(sizes)] for row in r]
+    asker = i.tolist()
 
     def one(k: int) -> None:
-        pairs = zip(g[k].split(sizes), r[int(i[k])].split(sizes), strict=True)
-        for piece, (a, b) in enumerate(pairs):
-            norms = a.norm() * b.norm()
+        pairs = zip(g[k].split(sizes), r[asker[k]].split(sizes), lengths[asker[k]], strict=True)
+        for piece, (a, b, length) in enumerate(pairs):
+            norms = a.norm() * length
             if norms > 0:
                 out[k, piece] = (a * b).sum() / norms
 

@@ -63,7 +63,7 @@ class PrivateGradient:
         with equal weights all models coincide and the work falls from N^2 gradients to N.
         """
         first = first_equal(models.rows)
-        host = visits.host.tolist()
+        host, edges = visits.host.tolist(), visits.edges.tolist()
         work: dict[tuple[int, int], list[int]] = {}
         for k, at in enumerate(models.at.tolist()):
             work.setdefault((first[at], host[k]), []).append(k)
@@ -76,7 +76,7 @@ class PrivateGradient:
             row = models.rows[piece[0]].clone()
             result = self.clip(self.model, row, batches[piece[1]])
             for k in work[piece]:
-                i, j = visits.edges[k].tolist()
+                i, j = edges[k]
                 if i == j:
                     own[piece[1]] = result.gradient
                 private[k] = result.gradient

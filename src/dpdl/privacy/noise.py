@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -50,8 +51,10 @@ class Reproducible:
     def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
         """Noise of the same type as the row."""
         values = rows.numpy()
-        kind = np.float64 if values.dtype == np.float64 else np.float32
-        values += std * generator(self.seed, purpose, *where).standard_normal(values.shape, kind)
+        noise = _room(values)
+        generator(self.seed, purpose, *where).standard_normal(out=noise, dtype=noise.dtype)
+        noise *= std
+        values += noise
 
 
 @final
@@ -77,6 +80,17 @@ class Secure:
         angle = 2.0 * np.pi * turn
         normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[: values.size]
         values[...] = values + std * normal.reshape(values.shape)
+
+
+_rooms = threading.local()
+
+
+def _room(values: np.ndarray) -> np.ndarray:
+    """This thread's array of the same shape and type; a fresh one every time would cost as much as the noise."""
+    room: np.ndarray | None = getattr(_rooms, "room", None)
+    if room is None or room.shape != values.shape or room.dtype != values.dtype:
+        room = _rooms.room = np.empty_like(values)
+    return room
 
 
 def _keystream(words: int) -> np.ndarray:
