@@ -251,3 +251,16 @@ def test_a_failed_run_is_marked_the_others_finish_and_are_not_run_again(monkeypa
     assert code == 4
     assert [row["algorithm"] for row in json.loads(out)["rows"]] == ["dpdl-sound", "dpdl"]
     assert before == [file.stat().st_mtime_ns for file in kept]
+
+
+def test_without_out_the_same_request_finds_its_folder(monkeypatch, capsys) -> None:
+    words = [*BASE, "--algorithms", "dp-dpsgd", "--rounds", "2", "--json", "--quiet"]
+    code, out, _ = dpdl(monkeypatch, capsys, *words)
+    first = json.loads(out)
+    assert code == 0 and first["out"].startswith("runs/compare-")
+    state = next(Path(first["out"]).glob("runs/*/state.safetensors"))
+    written = state.stat().st_mtime_ns
+    _, again, _ = dpdl(monkeypatch, capsys, *words)
+    assert json.loads(again) == first and state.stat().st_mtime_ns == written
+    _, other, _ = dpdl(monkeypatch, capsys, *words, "--lr", "0.3")
+    assert json.loads(other)["out"] != first["out"]

@@ -33,25 +33,27 @@ OPTIONS = [f.name for f in fields(Experiment) if f.name != "algorithm"]
 @click.option("--bytes", "megabytes", type=float, default=None, help="megabytes that a run may send; sets its rounds")
 @preset_option
 @experiment_options(only=OPTIONS)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="folder of the comparison")
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="folder [runs/compare-..., by the request]")
 @click.option("--jobs", type=int, default=None, help="runs that go on at the same time [one per core]")
 @click.option("--json", "as_json", is_flag=True, help="print table.json on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
 def compare(
     file: Path | None, algorithms: str, seeds: int, sets: tuple[str, ...], equal: str | None, megabytes: float | None,
-    preset: str | None, out: Path, jobs: int | None, as_json: bool, quiet: bool, **options: Any,
+    preset: str | None, out: Path | None, jobs: int | None, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Run several algorithms on the same data, graph and seeds, with the same epsilon, noise or bytes.
 
     The same command continues what was interrupted; more algorithms or seeds add to the folder.
     """
     from dpdl.report.compare import draw_comparison
+    from dpdl.run.claim import usual_folder
     from dpdl.run.compare import ask, curves
     from dpdl.run.compare import compare as run
 
     c = ask(
         algorithms, seeds, given(options), sets, file=file, preset=preset, equal=equal, megabytes=megabytes
     )  # fmt: skip
+    out = out or usual_folder("compare", [c.facts(), c.own, c.seeds])
     with Board(quiet, folder=out / "runs") as board:
         table = run(c, out, jobs=jobs, watch=board, progress=not quiet)
     picture = out / "curves.png"

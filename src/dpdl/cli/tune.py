@@ -20,24 +20,26 @@ from dpdl.cli.options import experiment_options, given, preset_option
 @click.option("--range", "ranges", multiple=True, metavar="option=low:high", help="where values are drawn from")
 @preset_option
 @experiment_options()
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="folder of the search")
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="folder [runs/tune-..., by the request]")
 @click.option("--jobs", type=int, default=None, help="trials that go on at the same time [one per core]")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
 def tune(
-    file: Path | None, over: str, trials: int, search: str, ranges: tuple[str, ...], preset: str | None, out: Path,
-    jobs: int | None, as_json: bool, quiet: bool, **options: Any,
+    file: Path | None, over: str, trials: int, search: str, ranges: tuple[str, ...], preset: str | None,
+    out: Path | None, jobs: int | None, as_json: bool, quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Search for hyper-parameters, scored on a tenth of the training records that is held out.
 
     The same command continues what was interrupted. Tuning reads private records, and no epsilon accounts for it.
     """
     from dpdl.cli.compare import Board
+    from dpdl.run.claim import usual_folder
     from dpdl.run.experiment import load
     from dpdl.run.tune import ask
     from dpdl.run.tune import tune as run
 
     s = ask(load(file, preset, given(options)), over, trials, search, ranges)
+    out = out or usual_folder("tune", [s.experiment.as_dict(), s.ranges, s.trials, s.search])
     with Board(quiet) as board:
         result = run(s, out, jobs=jobs, watch=board, progress=not quiet)
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from dpdl.errors import InputError
+
+
+def usual_folder(command: str, asked: object) -> Path:
+    """Where a request is written if nobody says so: the same request finds the same folder, another one another."""
+    words = json.dumps(asked, sort_keys=True, default=str)
+    return Path("runs") / f"{command}-{hashlib.sha256(words.encode()).hexdigest()[:10]}"
 
 
 @contextmanager
