@@ -109,7 +109,7 @@ class Experiment:
             if asked.get(name, value) != value or (name == "noise" and self.sigma is not None):
                 raise InputError(f"{self.algorithm} stands for {name} {value!r}; nothing else can be asked for.")
         e = replace(self, **algorithm.fixed)
-        usual = {**defaults_for(e.dataset, e.graph, e.noise), **algorithm.usual}
+        usual = {**defaults_for(e.dataset, e.graph, e.noise, e.algorithm), **algorithm.usual}
         missing = {
             name for name in usual if getattr(e, name) is None and (name not in SOME or name in algorithm.options)
         }
