@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from dpdl.parallel import one_thread_per_operation
 from dpdl.tasks.data import Dataset
 from dpdl.types import Batch
 
@@ -23,6 +24,13 @@ def small_batch(size: int, seed: int) -> Batch:
     x = torch.randn(size, 1, 5, 5, generator=draw, dtype=torch.float64)
     y = torch.randint(0, 3, (size,), generator=draw)
     return Batch(x, y, torch.arange(size))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As in a run; many small operations would wait for the other threads longer than they take."""
+    with one_thread_per_operation():
+        yield
 
 
 @pytest.fixture(scope="session")

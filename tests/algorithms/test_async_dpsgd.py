@@ -21,7 +21,6 @@ from dpdl.errors import InputError
 from dpdl.graph.matrix import Graph, pair
 from dpdl.keys import generator
 from dpdl.net import Leaving, Net
-from dpdl.parallel import one_thread_per_operation
 from dpdl.privacy.accounting import Step, epsilon
 from dpdl.privacy.clipping import PerSample, Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
@@ -37,13 +36,6 @@ from tests.reference.async_dpsgd import Reference
 
 C, SIGMA, B = 0.6, 1.3, 6
 SMALL = Task(small_module(), dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As in a run; the small operations of the plain loop would wait for the other threads longer than they take."""
-    with one_thread_per_operation():
-        yield
 
 
 def batches_of(agents: int, t: int, seed: int) -> list[Batch]:

@@ -9,52 +9,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from dpdl import graph as graphs
-from dpdl.algorithms.base import State
 from dpdl.algorithms.cga import CGA, multipliers_of
 from dpdl.algorithms.disclosure import CrossGradients
 from dpdl.errors import InputError, RunFailed
-from dpdl.graph import Graph
-from dpdl.keys import generator
-from dpdl.net import Net
-from dpdl.parallel import one_thread_per_operation
-from dpdl.privacy.clipping import PerSample
-from dpdl.privacy.mechanism import PrivateGradient
-from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import EAVESDROPPER
 from dpdl.run.observe import Gate, Meter
-from dpdl.tasks.task import Task
-from dpdl.transport import Alone
 from dpdl.transport.threads import run_threads
-from dpdl.types import Batch
-from tests.conftest import small_batch, small_module
+from tests.algorithms.crosses import GRAD, SETTINGS, SMALL, batches_of, play, seeded_noise
+from tests.conftest import small_module
 from tests.reference.cga import Aggregation, direction
-
-SETTINGS = {"eta": 0.1, "beta": 0.7, "C": 0.6, "sigma": 1.3, "B": 6}
-SMALL = Task(small_module(), dtype=torch.float64)
-GRAD = PrivateGradient(SMALL, PerSample(0.6, 6), 1.3, 6, Reproducible(3))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def as_in_a_run():
-    with one_thread_per_operation():
-        yield
-
-
-def seeded_noise(t: int, i: int, j: int, length: int) -> Tensor:
-    return torch.from_numpy(generator(3, "noise", t, i, j).standard_normal(length))
-
-
-def batches_of(agents: int, t: int) -> list[Batch]:
-    return [small_batch(size=(2 + t + j) % 5, seed=10 * t + j) for j in range(agents)]
-
-
-def play(algorithm: CGA, graph: Graph, rounds: int, transport=None, seen=()) -> State:
-    net = Net(graph, transport or Alone(), seen)
-    state = algorithm.init(SMALL.initial.repeat(len(net.agents), 1))
-    for t in range(1, rounds + 1):
-        batches = [batches_of(len(graph), t)[int(a)] for a in net.agents]
-        state, _ = algorithm.round(state, batches, net, GRAD, t)
-    return {key: net.collect(rows) for key, rows in state.items()}
 
 
 def rows_of(M: np.ndarray) -> list[Tensor]:

@@ -7,21 +7,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import nn
 
 from dpdl import graph as graphs
 from dpdl.algorithms import DPDL, SoundDPDL
-from dpdl.algorithms.base import Algorithm, State
+from dpdl.algorithms.base import Algorithm
 from dpdl.algorithms.cga import CGA
 from dpdl.algorithms.compression import Compressed, Signs, decode, encode, slots, width
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.algorithms.ngm import NGM
 from dpdl.errors import InputError
-from dpdl.graph import Graph
-from dpdl.keys import generator
 from dpdl.net import Net
-from dpdl.parallel import one_thread_per_operation
-from dpdl.privacy.clipping import PerSample, Unclipped
+from dpdl.privacy.clipping import Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import EAVESDROPPER, USUAL
@@ -29,42 +26,16 @@ from dpdl.run.experiment import Experiment
 from dpdl.run.observe import Gate, Meter
 from dpdl.run.planner import make_algorithm
 from dpdl.tasks.task import Task
-from dpdl.transport import Alone
 from dpdl.transport.threads import run_threads
 from dpdl.types import Batch
-from tests.conftest import small_batch, small_module
+from tests.algorithms.crosses import GRAD, SETTINGS, SMALL, batches_of, play, seeded_noise
+from tests.conftest import small_module
 from tests.reference.cga import Aggregation
 from tests.reference.compression import Feedback
 from tests.reference.ngm import Mean
 
-SETTINGS = {"eta": 0.1, "beta": 0.7, "C": 0.6, "sigma": 1.3, "B": 6}
-SMALL = Task(small_module(), dtype=torch.float64)
-GRAD = PrivateGradient(SMALL, PerSample(0.6, 6), 1.3, 6, Reproducible(3))
 SOUND = SoundDPDL(lr=0.1, momentum=0.7, alpha=1.5)
 PLAIN = DPDL(lr=0.1, momentum=0.7, alpha=1.5)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def as_in_a_run():
-    with one_thread_per_operation():
-        yield
-
-
-def seeded_noise(t: int, i: int, j: int, length: int) -> Tensor:
-    return torch.from_numpy(generator(3, "noise", t, i, j).standard_normal(length))
-
-
-def batches_of(agents: int, t: int) -> list[Batch]:
-    return [small_batch(size=(2 + t + j) % 5, seed=10 * t + j) for j in range(agents)]
-
-
-def play(algorithm: Algorithm, graph: Graph, rounds: int, transport=None, seen=()) -> State:
-    net = Net(graph, transport or Alone(), seen)
-    state = algorithm.init(SMALL.initial.repeat(len(net.agents), 1))
-    for t in range(1, rounds + 1):
-        batches = [batches_of(len(graph), t)[int(a)] for a in net.agents]
-        state, _ = algorithm.round(state, batches, net, GRAD, t)
-    return {key: net.collect(rows) for key, rows in state.items()}
 
 
 @pytest.mark.parametrize("name", ["ring", "complete", "star", "erdos-renyi:0.5"])

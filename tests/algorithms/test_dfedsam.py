@@ -10,7 +10,6 @@ from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.net import Leaving, Net
-from dpdl.parallel import one_thread_per_operation
 from dpdl.privacy.clipping import PerSample, Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
@@ -23,13 +22,6 @@ from tests.reference.dfedsam import Reference
 C, SIGMA, B = 0.6, 1.3, 6
 STEP = {"lr": 0.1, "lr_decay": 0.5, "lr_decay_every": 3, "weight_decay": 0.05}
 SMALL = Task(small_module(), dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As in a run; the small operations of the plain loop would wait for the other threads longer than they take."""
-    with one_thread_per_operation():
-        yield
 
 
 def batches_of(agents: int, t: int, seed: int) -> list[Batch]:

@@ -10,36 +10,18 @@ from dpdl import graph as graphs
 from dpdl.algorithms.disclosure import CrossGradients
 from dpdl.algorithms.ngm import NGM, OwnMean
 from dpdl.graph import Graph
-from dpdl.keys import generator
 from dpdl.net import Leaving, Net
-from dpdl.parallel import one_thread_per_operation
 from dpdl.privacy.clipping import PerSample, Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import EAVESDROPPER
-from dpdl.tasks.task import Task
 from dpdl.transport.threads import run_threads
 from dpdl.types import Batch
+from tests.algorithms.crosses import SETTINGS, SMALL, batches_of, seeded_noise
 from tests.conftest import small_batch, small_module
 from tests.reference.ngm import Mean
 
-SETTINGS = {"eta": 0.1, "beta": 0.7, "C": 0.6, "sigma": 1.3, "B": 6}
 C, B = 0.6, 6
-SMALL = Task(small_module(), dtype=torch.float64)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def as_in_a_run():
-    with one_thread_per_operation():
-        yield
-
-
-def seeded_noise(t: int, i: int, j: int, length: int) -> Tensor:
-    return torch.from_numpy(generator(3, "noise", t, i, j).standard_normal(length))
-
-
-def batches_of(agents: int, t: int) -> list[Batch]:
-    return [small_batch(size=(2 + t + j) % 5, seed=10 * t + j) for j in range(agents)]
 
 
 def gradient(sigma: float = 1.3, clip: object = None) -> PrivateGradient:

@@ -14,7 +14,6 @@ from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.net import Net
-from dpdl.parallel import one_thread_per_operation
 from dpdl.privacy.clipping import PerSample
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
@@ -27,13 +26,6 @@ from tests.reference.pdsl import Reference, exact_shapley
 C, SIGMA, B = 0.6, 1.3, 6
 SMALL = Task(small_module(), dtype=torch.float64)
 PUBLIC = small_batch(40, 99)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """As in a run; the small operations of the plain loop would wait for the other threads longer than they take."""
-    with one_thread_per_operation():
-        yield
 
 
 def accuracy(row: Tensor) -> float:

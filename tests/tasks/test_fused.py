@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from dpdl.parallel import each, one_thread_per_operation
+from dpdl.parallel import each
 from dpdl.privacy.clipping import Clip, PerChunk, PerSample, Unclipped
 from dpdl.tasks.fused.library import library
 from dpdl.tasks.models import cnn, lenet, mlp
@@ -30,12 +30,6 @@ compiled = pytest.mark.skipif(library() is None, reason="no compiler was there w
 
 def test_the_kernels_were_compiled_if_there_is_a_compiler() -> None:
     assert library() is not None or shutil.which("cc") is None
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with one_thread_per_operation():
-        yield
 
 
 def on_grid(x: Tensor, per_unit: int) -> Tensor:
