@@ -3,11 +3,15 @@
 #define FORWARD_(NAME, V, I, L)                                                                                          \
     INLINE void NAME##_tile(const float *in, const int *off, const float *w, int kernel, int row, int run, int lanes,   \
                             V *acc) {                                                                                   \
-        for (int ky = 0; ky < kernel; ky++, in += row)                                                                  \
-            for (int k = 0; k < run; k++, w += lanes) {                                                                 \
+        const float *pixel[TILE];                                                                                       \
+        for (int p = 0; p < TILE; p++) pixel[p] = in + off[p];                                                          \
+        for (int ky = 0; ky < kernel; ky++) {                                                                           \
+            for (int64_t k = 0; k < run; k++, w += lanes) {                                                             \
                 V weight = *(const V *)w;                                                                               \
-                for (int p = 0; p < TILE; p++) acc[p] += in[off[p] + k] * weight;                                       \
+                for (int p = 0; p < TILE; p++) acc[p] += pixel[p][k] * weight;                                          \
             }                                                                                                           \
+            for (int p = 0; p < TILE; p++) pixel[p] += row;                                                             \
+        }                                                                                                               \
     }                                                                                                                   \
     static void NAME(const Conv *c, int samples, const float *in, const float *w, const float *bias, float *out,          \
                    int8_t *winner) {                                                                                    \
