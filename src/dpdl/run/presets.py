@@ -14,8 +14,8 @@ _USUAL: dict[str, dict[str, Any]] = {
 }
 _SMALL: dict[str, Any] = {"model": "mlp", "batch": 32, "lr": 0.1, "clip": 1.0}
 
-# Step sizes on MNIST that differ from the one above: the best of a search by `dpdl tune` on a ring of 10 agents with 150
-# rounds at a proven epsilon of 4. Those of DPDL are for a ring only: its step grows with the number of neighbours.
+# Step sizes on MNIST that differ from the one above: the best of a search by `dpdl tune` on a ring of 10 agents, with
+# 150 rounds at a proven epsilon of 4. Those of DPDL are for a ring only: its step grows with the number of neighbours.
 _STEPS = {"dp-dpsgd": 1.5, "muffliato": 1.3, "dp-cga": 0.75, "dp-netfleet": 0.5}
 _STEPS_ON_A_RING = {"dpdl": 0.2, "dpdl-sound": 0.25}
 
