@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+KERNELS := src/dpdl/tasks/fused/kernels.c src/dpdl/tasks/fused/convolution.h
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
@@ -43,13 +44,13 @@ help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-10s %s\n", $$1, $$2}'
 
 # A stamp says that an installation is complete; it is written last, so an interrupted one leaves none.
-.venv/.installed-run: pyproject.toml constraints.txt src/dpdl/tasks/fused/kernels.c
+.venv/.installed-run: pyproject.toml constraints.txt $(KERNELS)
 	$(call environment)
 	@echo "Installing dpdl into .venv (a few minutes the first time)"
 	@$(INSTALL) .
 	@touch $@
 
-.venv/.installed-dev: pyproject.toml constraints.txt src/dpdl/tasks/fused/kernels.c
+.venv/.installed-dev: pyproject.toml constraints.txt $(KERNELS)
 	$(call environment)
 	@echo "Installing dpdl with its development tools into .venv (a few minutes the first time)"
 	@$(INSTALL) '.[dev]'
