@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-KERNELS := src/dpdl/tasks/fused/kernels.c src/dpdl/tasks/fused/convolution.h
+KERNELS := setup.py src/dpdl/tasks/fused/kernels.c src/dpdl/tasks/fused/convolution.h
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
