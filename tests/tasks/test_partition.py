@@ -207,3 +207,15 @@ def test_class_counts_count() -> None:
     assert class_counts([np.array([0, 1]), np.array([2])], y, 4).tolist() == [[1, 0, 1, 0], [0, 0, 1, 0]]
     with pytest.raises(InputError, match="classes must be greater than the largest label 2"):
         class_counts([np.array([0])], y, 2)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(sorted(RULES)), st.lists(st.integers(0, 4), min_size=40, max_size=200), st.integers(0, 99))
+def test_sizes_depend_on_the_number_of_records_of_every_class_alone(rule: str, labels: list[int], seed: int) -> None:
+    y = np.array(labels)
+    try:
+        sizes = [len(part) for part in split(rule, y, agents=4, least=2, seed=seed, classes_per_agent=3)]
+    except InputError:
+        assume(False)
+    again = split(rule, np.sort(y), agents=4, least=2, seed=seed, classes_per_agent=3)
+    assert [len(part) for part in again] == sizes

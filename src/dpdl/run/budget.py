@@ -61,16 +61,6 @@ def allowance(
     return first
 
 
-def refuse_first_round(question: Question, sigma: float, threat: Threat, budgets: Sequence[Budget]) -> None:
-    """Refuse when no agent could pay for one round.
-
-    With every agent at the mean number of records: some agent has at most that many, and fewer records cost more.
-    """
-    costs = [question.epsilon(i, sigma, threat, 1, budget.delta) for i, budget in enumerate(budgets)]
-    if all(cost > budget.epsilon for cost, budget in zip(costs, budgets, strict=True)):
-        allowance(question, sigma, threat, budgets)
-
-
 def _rounds(question: Question, sigma: float, threat: Threat, agent: int, budget: Budget, most: int) -> int:
     """By bisection: epsilon grows with the number of rounds."""
 

@@ -23,7 +23,7 @@ from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.privacy.sampling import FixedSize, Poisson, Sampling
 from dpdl.privacy.theorem1 import Theorem1, public_code_sigma, public_code_sigma_of_others
 from dpdl.privacy.threats import threat
-from dpdl.run.budget import Allowance, Budget, allowance, parse, refuse_first_round
+from dpdl.run.budget import Allowance, Budget, allowance, parse
 from dpdl.run.experiment import Experiment
 from dpdl.run.planner import Question, make_algorithm, make_question, make_theorem1
 from dpdl.tasks import data as datasets
@@ -105,39 +105,37 @@ def plan(
 
 
 def _refuse_without_data(e: Experiment, algorithm: Algorithm, graph: Graph, budgets: Sequence[Budget] | None) -> None:
-    """Refuse what is known to be wrong before any record is read, when the number of records is known.
+    """Refuse a partition or a budget that cannot be served before any record is read.
 
-    Some agent has at most the mean number of records. Rules for sigma depend on how the records are divided; with them,
-    a budget below one round is refused when that is known.
+    How many records an agent gets depends only on how many there are of every class, which is known of named data sets.
+    The size of the model is not known yet; the largest one has the weakest condition on the noise.
     """
-    assert e.batch
-    records = datasets.records(e.dataset)
-    if records is None:
+    counts = datasets.class_counts(e.dataset)
+    if counts is None or e.validation:  # which classes the public records take away is not known
         return
-    mean = (records - e.validation) // len(graph)
-    if e.batch > mean:
-        raise InputError(
-            f"batch must be at most {mean}, the mean number of records of {len(graph)} agents, not {e.batch}."
-        )
-    if budgets and e.sigma is not None:
-        question = make_question(e, algorithm, graph, [mean] * len(graph), sys.maxsize)
-        refuse_first_round(question, e.sigma, threat(e.threat), budgets)
+    sizes = [len(part) for part in _divide(e, np.repeat(np.arange(len(counts)), counts), len(graph))]
+    question = make_question(e, algorithm, graph, sizes, sys.maxsize)
+    if budgets:
+        allowance(question, _sigma(e, question, make_theorem1(e, graph, min(sizes))), threat(e.threat), budgets)
 
 
 def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
     """The record numbers of every agent; each gets at least a batch, and at least ten. Public records are left out."""
-    assert e.batch
     private = np.sort(_shuffled(e, data)[e.validation :])
-    parts = partition(
+    return [private[part] for part in _divide(e, data.y.numpy()[private], agents)]
+
+
+def _divide(e: Experiment, y: np.ndarray, agents: int) -> Sequence[np.ndarray]:
+    assert e.batch
+    return partition(
         e.partition,
-        data.y[torch.from_numpy(private)],
+        y,
         agents,
         alpha=e.alpha_d,
         least=max(FEWEST_RECORDS, e.batch),
         seed=e.seed,
         classes_per_agent=e.classes_per_agent,
     )
-    return [private[part] for part in parts]
 
 
 def _shuffled(e: Experiment, data: Dataset) -> np.ndarray:

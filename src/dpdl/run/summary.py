@@ -116,6 +116,8 @@ def statement(plan: Plan, rounds: int) -> str:
             f"Theorem 1 of the DPDL paper (c_2 = {e.c2:g}, h = {e.h:g}) claims epsilon = "
             f"{plan.theorem1.epsilon(sigma):.4g} for this noise; that claim is not a guarantee."
         )
+    if e.validation:
+        words.append(f"{e.validation} validation records are taken as public: nothing protects them.")
     if e.algorithm == "dpdl":
         words.append("Algorithm 1 lets an un-noised gradient into what neighbours receive; dpdl-sound does not.")
     if plan.grad.randomness.repeatable:

@@ -14,7 +14,7 @@ from dpdl.tasks.data.dataset import Dataset
 
 NAMES: tuple[str, ...] = ("digits", *CATALOGUE)
 
-__all__ = ["NAMES", "Dataset", "cache_dir", "fetch", "is_here", "load", "records"]
+__all__ = ["NAMES", "Dataset", "cache_dir", "class_counts", "fetch", "is_here", "load"]
 
 
 def load(name: str, progress: bool = False) -> Dataset:
@@ -39,9 +39,9 @@ def load(name: str, progress: bool = False) -> Dataset:
     raise unknown("dataset", name, NAMES, also="a PATH.npz, or your own module:function")
 
 
-def records(name: str) -> int | None:
-    """How many training records a data set has, as far as that is known without reading it."""
-    return CATALOGUE[name].records if name in CATALOGUE else None
+def class_counts(name: str) -> tuple[int, ...] | None:
+    """How many training records of every class a data set has, as far as that is known without reading it."""
+    return CATALOGUE[name].class_counts if name in CATALOGUE else None
 
 
 def fetch(name: str, progress: bool = False) -> Path:

@@ -28,7 +28,7 @@ class Entry:
     """One data set: `files` maps each raw file to its SHA-256, `decode` turns their bytes into arrays."""
 
     name: str
-    records: int  # for training
+    class_counts: tuple[int, ...]  # training records of every class
     files: Mapping[str, str]
     mirrors: tuple[Mirror, ...]
     registries: tuple[Source, ...]
@@ -92,7 +92,7 @@ def unpack_cifar_pictures(archive: Path, folder: Path) -> None:
 
 MNIST = Entry(
     name="mnist",
-    records=60_000,
+    class_counts=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
     files={
         "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
         "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
@@ -117,7 +117,7 @@ MNIST = Entry(
 
 FASHION = Entry(
     name="fashion-mnist",
-    records=60_000,
+    class_counts=(6000,) * 10,
     files={
         "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
         "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
@@ -136,7 +136,7 @@ FASHION = Entry(
 
 CIFAR = Entry(
     name="cifar10",
-    records=50_000,
+    class_counts=(5000,) * 10,
     files={
         "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
         "data_batch_2.bin": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
