@@ -40,6 +40,7 @@ def test_registry_delivers_the_official_data(name: str, tmp_path: Path, monkeypa
     loaded = data.load(name)
     assert time.perf_counter() - start < 5
     assert loaded.fingerprint() == fingerprint
+    assert tuple(loaded.y.bincount().tolist()) == CATALOGUE[name].class_counts
     if name == "cifar10":
         assert loaded.y[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
         assert loaded.y_test[:10].tolist() == [3, 8, 8, 0, 6, 6, 1, 6, 3, 1]
