@@ -19,11 +19,22 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_repeats_are_interleaved_and_the_first_is_not_counted() -> None:
+def test_repeats_are_interleaved_and_the_first_is_not_counted(monkeypatch) -> None:
+    """By a clock that says how long each call takes: 100 s when it is the first, else 1 s for a and 2 s for b."""
     order: list[str] = []
-    found = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
-    assert "".join(order) == "ababab"
-    assert set(found) == {"a", "b"}
+    clock = [0.0]
+    monkeypatch.setattr("dpdl.bench.clock.time.perf_counter", lambda: clock[0])
+
+    def way(name: str, seconds: float):
+        def call() -> None:
+            clock[0] += seconds if name in order else 100.0
+            order.append(name)
+
+        return call
+
+    found = interleaved({"a": way("a", 1.0), "b": way("b", 2.0)}, 1)
+    assert "".join(order) == "abab"
+    assert found == {"a": 1.0, "b": 2.0}
 
 
 def test_operations_are_counted_as_the_layers_have_them() -> None:
