@@ -27,7 +27,7 @@ from dpdl.parallel import cores, one_thread_per_operation
 from dpdl.privacy.clipping import Clipped, PerSample
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
-from dpdl.run.experiment import Experiment
+from dpdl.run.experiment import from_mapping
 from dpdl.run.planner import make_algorithm
 from dpdl.tasks import models
 from dpdl.tasks.task import Task
@@ -132,7 +132,7 @@ def play(case: Case) -> dict[str, Any]:
     shape, watch = SHAPES[case.model], Stopwatch()
     graph = graphs.build(case.graph, case.agents, "metropolis", 0)
     needed = {"validation": 100} if case.algorithm == "pdsl" else {}
-    e = Experiment(algorithm=case.algorithm, graph=case.graph, agents=case.agents, lr=1e-3, **needed)  # type: ignore[arg-type]
+    e = from_mapping({"algorithm": case.algorithm, "graph": case.graph, "agents": case.agents, "lr": 1e-3, **needed})
     algorithm = make_algorithm(e.resolved())
     task = Task(models.build(case.model, shape, 10, 0))
     task.hasten(shape)
