@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-KERNELS := setup.py src/dpdl/tasks/fused/kernels.c src/dpdl/tasks/fused/convolution.h
+KERNELS := setup.py $(wildcard src/dpdl/native/*.[ch])
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help

@@ -19,7 +19,7 @@ LAYERS = [
     {"algorithms"},
     {"net"},
     {"graph", "privacy", "tasks", "transport"},
-    {"types", "keys", "rows", "parallel"},
+    {"types", "keys", "rows", "parallel", "native"},
     {"errors"},
 ]
 FORBIDDEN = {("algorithms", "tasks"), ("algorithms", "transport")}

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from dpdl.native import library
 from dpdl.parallel import each
 from dpdl.privacy.clipping import Clip, PerChunk, PerSample, Unclipped
-from dpdl.tasks.fused.library import library
 from dpdl.tasks.models import cnn, lenet, mlp
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
@@ -200,5 +200,5 @@ def test_without_kernels_convolutions_take_the_plain_path() -> None:
         "a, b = Task(lenet((1, 28, 28), 10)), Task(mlp((1, 8, 8), 10)); a.hasten((1, 28, 28)); b.hasten((1, 8, 8))\n"
         "sys.exit(a.fused is not None or b.fused is None)"
     )
-    environment = {**os.environ, "DPDL_FUSED": "0"}
+    environment = {**os.environ, "DPDL_NATIVE": "0"}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0

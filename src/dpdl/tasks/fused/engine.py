@@ -2,7 +2,7 @@
 
 A linear layer's gradient of one sample is g a', whose squared length is ||g||^2 (||a||^2 + 1) with the bias. So lengths
 need no gradients, and the sum of the clipped ones is a single product of matrices. Convolutions have few weights: their
-gradients are computed sample by sample in `kernels.c` and then summed with the same factors.
+gradients are computed sample by sample in `network.c` and then summed with the same factors.
 
 All buffers are made once per thread. One call is one thread, and adds in one order: its bits do not depend on how many
 threads there are.
@@ -18,8 +18,8 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor, nn
 
+from dpdl.native import SLACK, Conv, library
 from dpdl.tasks.dropout import KeyedDropout
-from dpdl.tasks.fused.library import SLACK, Conv, library
 from dpdl.tasks.fused.network import ConvStage, LinearStage, Network, understand
 from dpdl.types import Batch, ClippedSum
 

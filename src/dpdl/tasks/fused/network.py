@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from torch import nn
 
+from dpdl.native import MOST_VECTORS, Conv
 from dpdl.tasks.dropout import KeyedDropout
-from dpdl.tasks.fused.library import MOST_VECTORS, Conv
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,11 @@
  *
  * Every buffer that is read in whole vectors has 16 floats of slack behind it. One call is one thread.
  */
-#include <stdint.h>
-#include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
-#define JOIN(a, b) a##_##b
-#define JOINED(a, b) JOIN(a, b)
-#define SUFFIX(name) JOINED(name, MACHINE)
 #define TILE 8 /* output pixels in accumulators */
 #define MOST 10 /* vectors that fit into registers beside the rest */
 #define MOST_VECTORS 1024
 
-typedef float v8 __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t i8 __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t i16 __attribute__((vector_size(64), aligned(4), may_alias));
+#include <stdint.h>
 
 typedef struct {
     int32_t width, channels;                                     /* of the padded image */
@@ -55,32 +45,8 @@ static Shape shape_of(const Conv *c) {
     return z;
 }
 
-#define MACHINE plain
-#include "convolution.h"
-#undef MACHINE
-
-/* One source for all machines: the compiler makes it three times, and the processor at hand decides. (`target_clones`
-   would be shorter, but splits long vectors before it knows the machine, and is half as fast.) */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define MACHINE avx2
-#include "convolution.h"
-#undef MACHINE
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma")
-#define MACHINE avx512
-#include "convolution.h"
-#undef MACHINE
-#pragma GCC pop_options
-#define CHOOSE(name)                                                                                                    \
-    (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")     \
-         ? name##_avx512                                                                                                \
-         : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? name##_avx2 : name##_plain)
-#else
-#define CHOOSE(name) name##_plain
-#endif
+#define KERNELS "convolution.h"
+#include "machines.h"
 
 void conv_forward(const Conv *c, int samples, const float *in, const float *w, const float *bias, float *out,
                   int8_t *winner) {

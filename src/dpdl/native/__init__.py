@@ -1,4 +1,4 @@
-"""The compiled kernels. Installing the package compiles `kernels.c`; without a compiler there is no library."""
+"""The compiled kernels. Installing the package compiles the C files here; without a compiler there is no library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_VECTORS = 1024
 
 
 class Conv(ctypes.Structure):
-    """One convolution with what follows it, as `kernels.c` has it."""
+    """One convolution with what follows it, as `network.c` has it."""
 
     _fields_ = tuple(
         (name, ctypes.c_int32)
@@ -29,8 +29,8 @@ class Conv(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The kernels, or None when they were not compiled or `DPDL_FUSED=0` forbids them."""
-    if os.environ.get("DPDL_FUSED") == "0":
+    """The kernels, or None when they were not compiled or `DPDL_NATIVE=0` forbids them."""
+    if os.environ.get("DPDL_NATIVE") == "0":
         return None
     here = Path(__file__).parent
     files = [here / f"kernels{suffix}" for suffix in EXTENSION_SUFFIXES]
