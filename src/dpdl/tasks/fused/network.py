@@ -1,60 +1,33 @@
-"""Which networks the kernels can do: convolutions with ReLU and 2 x 2 max-pool, then linear layers with ReLU."""
+"""Which networks the kernels can do.
+
+Convolutions, each perhaps with group norm, ReLU and 2 x 2 max-pool, then linear layers with ReLU and dropout.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
-from torch import nn
+from torch import Tensor, float32, nn
 
-from dpdl.native import MOST_VECTORS, Conv
+from dpdl.native.network import MOST_VECTORS, Conv, Linear
 from dpdl.tasks.dropout import KeyedDropout
 
 
 @dataclass(frozen=True)
-class ConvStage:
-    """A convolution, then perhaps ReLU, then perhaps max-pool; sizes are those of one sample."""
-
-    channels: int
-    height: int
-    width: int  # of the image before padding
-    padding: tuple[int, int]
-    conv: Conv
-
-    @property
-    def run(self) -> int:
-        """Numbers that one row of a filter meets."""
-        return int(self.conv.kernel_columns * self.conv.channels)
-
-    @property
-    def span(self) -> int:
-        """The same in whole vectors."""
-        return -(-self.run // 16) * 16
-
-    @property
-    def out(self) -> tuple[int, int, int]:
-        """Filters, rows and columns of the result."""
-        return self.conv.filters, self.conv.rows // self.conv.pool, self.conv.columns // self.conv.pool
-
-
-@dataclass(frozen=True)
-class LinearStage:
-    """A linear layer, then perhaps ReLU, then perhaps dropout."""
-
-    inputs: int
-    outputs: int
-    bias: bool
-    relu: bool
-    dropout: KeyedDropout | None
-
-
-@dataclass(frozen=True)
 class Network:
-    """Stages in the order of the parameters in a row."""
+    """Layers in the order of the parameters in a row."""
 
-    convs: tuple[ConvStage, ...]
-    linears: tuple[LinearStage, ...]
+    convs: tuple[Conv, ...]
+    linears: tuple[Linear, ...]
+    dropouts: tuple[KeyedDropout | None, ...]  # after every linear layer
+
+    def masks(self, key: Tensor) -> list[Tensor | None]:
+        """What dropout multiplies the units of every linear layer with, for the samples of these keys."""
+        return [
+            None if dropout is None else dropout.keeps(key, linear.outputs).to(float32).div_(1 - dropout.p)
+            for linear, dropout in zip(self.linears, self.dropouts, strict=True)
+        ]
 
 
 def understand(module: nn.Module, shape: tuple[int, ...]) -> Network | None:
@@ -68,10 +41,10 @@ def understand(module: nn.Module, shape: tuple[int, ...]) -> Network | None:
         parts = parts[1:]
     elif len(shape) != 1:
         return None
-    linears, rest = _linears(parts)
-    if rest or not linears or linears[-1].relu or linears[-1].dropout:
+    linears, dropouts, rest = _linears(parts)
+    if rest or not linears or linears[-1].relu or dropouts[-1]:
         return None
-    return Network(_joined(convs), linears)
+    return Network(tuple(convs), tuple(linears), tuple(dropouts))
 
 
 def _flat(module: nn.Module) -> Iterator[nn.Module]:
@@ -84,24 +57,27 @@ def _flat(module: nn.Module) -> Iterator[nn.Module]:
 
 def _convolutions(
     parts: list[nn.Module], shape: tuple[int, ...]
-) -> tuple[list[ConvStage], list[nn.Module], tuple[int, ...]]:
+) -> tuple[list[Conv], list[nn.Module], tuple[int, ...]]:
     """The convolutions that a network begins with, what comes after, and the shape there."""
-    found: list[ConvStage] = []
+    found: list[Conv] = []
     while parts and type(parts[0]) is nn.Conv2d and len(shape) == 3:
-        count, relu, pool = 1, False, 1
+        count, norm, relu, pool = 1, None, False, 1
         while count < len(parts):
-            if type(parts[count]) is nn.ReLU and not relu:
+            part = parts[count]
+            if type(part) is nn.GroupNorm and norm is None and not relu and pool == 1:
+                norm = part
+            elif type(part) is nn.ReLU and not relu:
                 relu = True
-            elif _halves(parts[count]) and pool == 1:
+            elif _halves(part) and pool == 1:
                 pool = 2
             else:
                 break
             count += 1
-        stage = _convolution(parts[0], shape, relu, pool)
-        if stage is None:
+        conv = _convolution(parts[0], shape, norm, relu, pool)
+        if conv is None:
             break
-        found.append(stage)
-        parts, shape = parts[count:], stage.out
+        found.append(conv)
+        parts, shape = parts[count:], (conv.filters, *(size // pool for size in _size(conv)))
     return found, parts, shape
 
 
@@ -118,45 +94,39 @@ def _halves(part: nn.Module) -> bool:
     )
 
 
-def _convolution(part: nn.Conv2d, shape: tuple[int, ...], relu: bool, pool: int) -> ConvStage | None:
+def _convolution(
+    part: nn.Conv2d, shape: tuple[int, ...], norm: nn.GroupNorm | None, relu: bool, pool: int
+) -> Conv | None:
     channels, height, width = shape
     usual = part.groups == 1 and part.dilation == (1, 1) and part.padding_mode == "zeros"
     if not usual or isinstance(part.padding, str) or part.in_channels != channels:
         return None
-    (down, across), (rows, columns), (step_down, step_across) = part.padding, part.kernel_size, part.stride
-    padded = height + 2 * down, width + 2 * across
-    out_rows, out_columns = (padded[0] - rows) // step_down + 1, (padded[1] - columns) // step_across + 1
-    filters = part.out_channels
-    vectors = rows * -(-columns * channels // 16)
-    if out_rows < pool or out_columns < pool or vectors > MOST_VECTORS:
-        return None
-    cells = (out_rows // pool) * (out_columns // pool)
-    conv = Conv(
-        *(padded[1], channels, rows, columns, step_down, step_across),
-        *(filters, 8 if filters <= 8 else -(-filters // 16) * 16, part.bias is not None),
-        *(relu, pool, out_rows, out_columns),
-        *(padded[0] * padded[1] * channels, cells * filters, out_columns // pool, 1, cells),  # as Flatten wants it
-    )
-    return ConvStage(channels, height, width, (down, across), conv)
+    groups, affine, eps = (norm.num_groups, norm.affine, norm.eps) if norm else (0, False, 0.0)
+    sizes = (channels, height, width, *part.padding, *part.kernel_size, *part.stride)
+    conv = Conv(*sizes, part.out_channels, part.bias is not None, relu, pool, groups, affine, eps)
+    vectors = conv.kernel_rows * -(-conv.kernel_columns * channels // 8)
+    fits = min(_size(conv)) >= pool and vectors + conv.kernel_rows <= MOST_VECTORS
+    return conv if fits else None
 
 
-def _joined(convs: list[ConvStage]) -> tuple[ConvStage, ...]:
-    """Each convolution writes into the padded, channels-last image of the next."""
-    for stage, after in pairwise(convs):
-        c = stage.conv
-        c.out_sample, c.out_row = after.conv.in_sample, after.conv.width * c.filters
-        c.out_cell, c.out_filter = c.filters, 1
-    return tuple(convs)
+def _size(conv: Conv) -> tuple[int, int]:
+    """Rows and columns of the result, before max-pool."""
+    rows = (conv.height + 2 * conv.padding_rows - conv.kernel_rows) // conv.stride_rows + 1
+    columns = (conv.width + 2 * conv.padding_columns - conv.kernel_columns) // conv.stride_columns + 1
+    return rows, columns
 
 
-def _linears(parts: list[nn.Module]) -> tuple[tuple[LinearStage, ...], list[nn.Module]]:
-    found: list[LinearStage] = []
+def _linears(parts: list[nn.Module]) -> tuple[list[Linear], list[KeyedDropout | None], list[nn.Module]]:
+    """Linear layers, what drops units after each, and what comes after all."""
+    found: list[Linear] = []
+    dropouts: list[KeyedDropout | None] = []
     while parts and type(parts[0]) is nn.Linear:
         first, parts = parts[0], parts[1:]
         relu, dropout = False, None
         if parts and type(parts[0]) is nn.ReLU:
             relu, parts = True, parts[1:]
         if parts and type(parts[0]) is KeyedDropout:
-            dropout, parts = parts[0], parts[1:]
-        found.append(LinearStage(first.in_features, first.out_features, first.bias is not None, relu, dropout))
-    return tuple(found), parts
+            dropout, parts = parts[0] if parts[0].p else None, parts[1:]
+        found.append(Linear(first.in_features, first.out_features, first.bias is not None, relu))
+        dropouts.append(dropout)
+    return found, dropouts, parts
