@@ -9,8 +9,8 @@ import pytest
 
 from dpdl.bench.clock import interleaved
 from dpdl.bench.gradients import multiply_adds
-from dpdl.bench.rounds import Case, measure
-from dpdl.tasks.fused.library import library
+from dpdl.bench.rounds import Case, measure, ratios
+from dpdl.native import library
 from tests.test_cli import dpdl
 
 
@@ -67,6 +67,28 @@ def test_rounds_say_where_the_time_goes() -> None:
     assert sum(facts["share"].values()) == pytest.approx(1, abs=0.05)
     assert facts["peak_memory_mb"] > 50
     assert facts["edges"] == 9
+
+
+def test_rounds_of_many_cases_are_drawn(monkeypatch, capsys) -> None:
+    words = ["--algorithms", "dpdl,dp-dpsgd", "--graphs", "ring", "--agents", "3,4", "--batch", "2", "--repeats", "1"]
+    code, out, _ = dpdl(monkeypatch, capsys, "bench", "rounds", *words, "--plot", "p.png", "--json")
+    rows = json.loads(out)["rows"]
+    assert code == 0
+    assert [(row["algorithm"], row["agents"]) for row in rows] == [(a, n) for a in ("dpdl", "dp-dpsgd") for n in (3, 4)]
+    assert all(row["evaluation_seconds_per_agent"] > 0 for row in rows)
+    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_ratios_are_of_dpdl_with_lenet() -> None:
+    def row(graph: str, agents: int, seconds: float, **more: str) -> dict:
+        share = {"gradients": 0.5, "noise": 0.2, "exchange": 0.1, "other": 0.2}
+        case = {"algorithm": "dpdl", "model": "lenet", "graph": graph, "agents": agents}
+        return {**case, "seconds_per_round": seconds, "share": share, **more}
+
+    rows = [row("complete", 10, 0.5), row("complete", 30, 2.0), row("bipartite", 10, 1.0)]
+    others = [row("complete", 30, 9.0, model="cnn"), row("complete", 10, 9.0, algorithm="muffliato")]
+    assert ratios([*rows, *others]) == pytest.approx({"complete_30_over_10": 4.0, "overhead_bipartite_10": 0.3})
+    assert ratios(rows[:1]) == {}
 
 
 @pytest.mark.parametrize(

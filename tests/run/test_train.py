@@ -48,6 +48,9 @@ def test_training_learns_and_reports_itself(blobs: Dataset, tmp_path: Path) -> N
     assert last["accuracy"]["worst"] > 0.8
     s = result.summary
     assert s == json.loads((tmp_path / "run" / "summary.json").read_text())
+    timing = json.loads((tmp_path / "run" / "timing.json").read_text())
+    assert timing == result.timing
+    assert 0 < timing["evaluation"] < timing["seconds"]
     assert {"algorithm", "dataset", "graph", "agents", "rounds", "seed", "parameters", "sigma", "delta", "accuracy",
             "train_loss", "consensus_distance", "epsilon", "privacy_statement", "bytes_sent", "seconds", "run_dir",
             "versions"} <= set(s)  # fmt: skip

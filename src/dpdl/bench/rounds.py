@@ -28,12 +28,15 @@ from dpdl.privacy.clipping import Clipped, PerSample
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
 from dpdl.run.experiment import from_mapping
+from dpdl.run.observe import Examiner
 from dpdl.run.planner import make_algorithm
 from dpdl.tasks import models
+from dpdl.tasks.data import Dataset
 from dpdl.tasks.task import Task
 from dpdl.types import Batch, Model
 
 SHAPES = {"lenet": (1, 28, 28), "cnn": (3, 32, 32)}
+TEST_RECORDS = 10_000  # as MNIST and CIFAR-10 have
 
 
 @dataclass(frozen=True)
@@ -153,16 +156,44 @@ def play(case: Case) -> dict[str, Any]:
             state, _ = algorithm.round(state, batches, net, grad, t)
             seconds.append(time.perf_counter() - began)
             parts.append(watch.seconds)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        evaluation = _evaluation(task, state["x"][:10], shape)
     median = statistics.median(seconds[1:])
     share = _shares(parts[1:], sum(seconds[1:]))
     return {
         **vars(case),
         "seconds_per_round": median,
         "share": share,
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "evaluation_seconds_per_agent": evaluation,
+        "peak_memory_mb": peak,
         "gradient_path": "fused" if task.fused else "plain",
         "edges": len(graph.edges),
     }
+
+
+def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """What the targets are about, as far as it was measured: DPDL with LeNet."""
+    found = {
+        (row["graph"], row["agents"]): row for row in rows if (row["algorithm"], row["model"]) == ("dpdl", "lenet")
+    }
+    facts = {}
+    if ("complete", 10) in found and ("complete", 30) in found:
+        few, many = (found["complete", n]["seconds_per_round"] for n in (10, 30))
+        facts["complete_30_over_10"] = many / few
+    if ("bipartite", 10) in found:
+        share = found["bipartite", 10]["share"]
+        facts["overhead_bipartite_10"] = share["exchange"] + share["other"]
+    return facts
+
+
+def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
+    """Seconds to test one agent's model, of several at once."""
+    test = _batch(TEST_RECORDS, shape)
+    examiner = Examiner(task, Dataset("noise", test.x[:1], test.y[:1], test.x, test.y, 10, (0.0,), (1.0,)))
+    rows = rows + 1e-3 * torch.arange(len(rows))[:, None]  # no two are equal, so that each is tested
+    began = time.perf_counter()
+    examiner.accuracy(rows)
+    return (time.perf_counter() - began) / len(rows)
 
 
 def _shares(parts: list[dict[str, float]], total: float) -> dict[str, float]:

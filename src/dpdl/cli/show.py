@@ -92,7 +92,8 @@ def show_result(result: Result, picture: Path) -> None:
             table.add_row(f"epsilon proven, {name.replace('_', ' ')}", _number(value))
         elif value is not None:
             table.add_row("epsilon claimed by Theorem 1", _number(value))
-    table.add_row("time", f"{s['seconds']:.1f} s")
+    share = result.timing["evaluation"] / result.timing["seconds"]
+    table.add_row("time", f"{s['seconds']:.1f} s, {share:.0%} of it evaluation")
     console.print(table)
     console.print(f"Privacy: {s['privacy_statement']}", highlight=False)
     console.print(f"Run folder: {s['run_dir']}   Curves: {picture}", highlight=False, soft_wrap=True)

@@ -1,12 +1,14 @@
-"""A picture of speeds: each way as a share of what the machine's matrix product reaches."""
+"""Pictures of speed: gradients against the machine's matrix product, and the cost of rounds against the graph."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from dpdl.report.figures import BLUE, INK, ORANGE, SOFT, save
+from dpdl.report.figures import BLUE, INK, ORANGE, PALE, SOFT, save
 
+COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = "osD^vPX*"
 NAMES = {
     "fused": "dpdl, fused",
     "plain": "dpdl, plain",
@@ -37,4 +39,31 @@ def draw_speeds(facts: dict[str, Any], path: Path) -> Path:
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("useful operations, GFLOP/s (logarithmic)")
     axes.set_title(f"Clipped per-sample gradients of LeNet, B = {facts['batch']}, {facts['cores']} cores", loc="left")
+    return save(figure, path)
+
+
+def draw_costs(rows: list[dict[str, Any]], path: Path) -> Path:
+    """Seconds per round against the number of agents, and where they go per edge."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.6), facecolor="white", layout="constrained")
+    left, right = figure.subplots(1, 2)
+    lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        lines.setdefault((row["algorithm"], row["graph"]), []).append(row)
+    several = len({algorithm for algorithm, _ in lines}) > 1
+    for k, ((algorithm, graph), of) in enumerate(lines.items()):
+        of = sorted(of, key=lambda row: row["agents"])
+        name, style = f"{algorithm}, {graph}" if several else graph, {"marker": MARKERS[k % len(MARKERS)], "ms": 5}
+        colour = COLOURS[k % len(COLOURS)]
+        seconds = [row["seconds_per_round"] for row in of]
+        left.plot([row["agents"] for row in of], seconds, color=colour, label=name, **style)
+        right.plot([row["edges"] for row in of], seconds, color=colour, label=name, **style)
+    for axes, what in ((left, "agents"), (right, "edges, with self-loops")):
+        axes.set(xscale="log", yscale="log", xlabel=what)
+        axes.grid(color=PALE)
+        axes.spines[["top", "right"]].set_visible(False)
+    left.set_ylabel("seconds per round")
+    left.legend(frameon=False, fontsize=8)
+    figure.suptitle(f"Cost of a round, {rows[0]['model']}, B = {rows[0]['batch']}", x=0.01, ha="left")
     return save(figure, path)

@@ -55,7 +55,9 @@ class Loop:
         opened = self._ledger.open(self._done) if self._ledger else self._done
         self.billed = self._net.share(opened)  # rounds that were paid for
         self.end = self._last_round()
-        self._began = time.perf_counter() - (start.seconds if start else 0.0)
+        self._opened = time.perf_counter()
+        self._began = self._opened - (start.seconds if start else 0.0)
+        self._evaluating = 0.0
         self._broken = start.totals[agents, 1] if start else torch.zeros(len(agents), dtype=torch.int64)
         if start:
             self._meter.bytes[agents] = start.totals[agents, 0]
@@ -97,7 +99,18 @@ class Loop:
             raise Interrupted(f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}{self._advice()}")
         self.billed += 1
 
+    def timing(self) -> dict[str, float]:
+        """Seconds of this process, and how many of them went into evaluation."""
+        return {"seconds": time.perf_counter() - self._opened, "evaluation": self._evaluating}
+
     def _measure(self, info: Info, t: int) -> dict[str, Any] | None:
+        began = time.perf_counter()
+        try:
+            return self._measured(info, t)
+        finally:
+            self._evaluating += time.perf_counter() - began
+
+    def _measured(self, info: Info, t: int) -> dict[str, Any] | None:
         models = self._collect_finite(self._state["x"], t)
         totals = self._net.collect(self._totals())
         found = measure(self._net, self._examiner, self._state["x"], models, info)

@@ -1,7 +1,8 @@
 """The run folder: plain files that other programs may read.
 
 `experiment.json` says what is run, `metrics.jsonl` has one object per evaluated round, `state.safetensors` is the last
-checkpoint, `summary.json` the result. A folder without a summary holds an unfinished run.
+checkpoint, `summary.json` the result, `timing.json` where the time went. A folder without a summary holds an
+unfinished run.
 """
 
 from __future__ import annotations
@@ -136,6 +137,7 @@ class RunFolder:
         """Where the result is written."""
         return self.path / "summary.json"
 
-    def finish(self, summary: dict[str, Any]) -> None:
+    def finish(self, summary: dict[str, Any], timing: dict[str, float]) -> None:
         """Write the result; the run is complete."""
+        files.write_json(self.path / "timing.json", timing)
         files.write_json(self.summary_path, summary)

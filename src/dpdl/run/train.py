@@ -32,6 +32,7 @@ class Result:
     metrics: list[dict[str, Any]]
     models: Tensor  # (N, D), one row per agent
     plan: Plan
+    timing: dict[str, float]  # seconds of this process, and of its evaluations
     stopped: str | None = None  # why the run ended early: an agent's budget was spent
 
     def module(self, agent: int | None = None) -> nn.Module:
@@ -124,10 +125,11 @@ def _run(job: Job, transport: Transport, folder: RunFolder | None) -> Result | N
     if not loop.metrics:
         raise PrivacyRefused(_spent(job.plan, 0))
     summary = summarise(job.plan, loop.metrics[-1], loop.billed, str(folder.path) if folder else None)
+    timing = loop.timing()
     if folder:
-        folder.finish(summary)
+        folder.finish(summary, timing)
     stopped = _spent(job.plan, loop.end) if loop.end < job.plan.experiment.rounds else None
-    return Result(summary, loop.metrics, models, job.plan, stopped)
+    return Result(summary, loop.metrics, models, job.plan, timing, stopped)
 
 
 def _spent(p: Plan, end: int) -> str:
