@@ -192,24 +192,24 @@ static void SUFFIX(scatter16)(int r, int n, float *image, const int *from, const
 
 /* The gradient of the image: window by window, pixel by pixel, the filters whose output there was the winner. */
 static void SUFFIX(to_image)(const ConvStage *s, const float *dout, const int32_t *where, float *din, Room *room) {
-    int filters = s->conv.filters, size = s->conv.kernel_rows * s->span;
+    int filters = s->conv.filters, size = s->conv.kernel_rows * s->span, most = UP(filters, 4);
     for (int y = 0; y < s->rows; y++)
         for (int x = 0; x < s->columns; x++, where++) {
             const float *values = dout + y * s->out_row + x * s->out_cell;
             int count[4] = {0};
             for (int f = 0; f < filters; f++) {
-                int code = where[f * s->cells], pixel = code & 3, k = pixel * filters + count[pixel];
+                int code = where[f * s->cells], pixel = code & 3, k = pixel * most + count[pixel];
                 room->from[k] = f * size;
                 room->g[k] = values[f * s->out_filter];
                 count[pixel] += code >= 0;
             }
             for (int pixel = 0; pixel < 4; pixel++) {
-                float *image = din + y * s->down + x * s->across + s->within[pixel];
-                const int *from = room->from + pixel * filters;
-                const float *g = room->g + pixel * filters;
-                for (int j = 0; count[pixel] && j < s->vectors; j += MOST)
-                    PICK(s, scatter)(s->vectors - j < MOST ? s->vectors - j : MOST, count[pixel], image, from, g,
-                                     s->at + j, s->filters + s->step * j);
+                float *image = din + y * s->down + x * s->across + s->within[pixel], *g = room->g + pixel * most;
+                int *from = room->from + pixel * most, n = count[pixel];
+                while (n % 4) from[n] = 0, g[n++] = 0; /* lists of few lengths: the processor foresees their ends */
+                for (int j = 0; n && j < s->vectors; j += MOST)
+                    PICK(s, scatter)(s->vectors - j < MOST ? s->vectors - j : MOST, n, image, from, g, s->at + j,
+                                     s->filters + s->step * j);
             }
         }
 }
@@ -223,17 +223,14 @@ static float SUFFIX(backward)(const ConvStage *s, const float *in, const float *
     for (int f = 0; f < s->conv.filters; f++, out += size) {
         const int32_t *code = where + f * s->cells;
         const float *values = dout + f * s->out_filter;
-        float total = 0;
         int n = 0;
         for (int y = 0; y < s->rows; y++)
             for (int x = 0; x < s->columns; x++, code++) {
-                float value = values[y * s->out_row + x * s->out_cell];
                 room->from[n] = *code >> 2;
-                room->g[n] = value;
-                total += *code < 0 ? 0 : value;
+                room->g[n] = values[y * s->out_row + x * s->out_cell];
                 n += *code >= 0;
             }
-        biases[f] = total;
+        float total = biases[f] = SUFFIX(total_of)(room->g, n);
         square += s->conv.bias * total * total;
         for (int j = 0; j < s->vectors; j += MOST)
             PICK(s, gather)(s->vectors - j < MOST ? s->vectors - j : MOST, n, in, room->from, room->g, s->at + j,

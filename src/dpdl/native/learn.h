@@ -14,6 +14,16 @@ INLINE float SUFFIX(square_of)(const float *x, int n) {
     return total;
 }
 
+INLINE float SUFFIX(total_of)(const float *x, int n) {
+    VECTOR sum = {0};
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) sum += *(const VECTOR *)(x + k);
+    float total = 0;
+    for (int l = 0; l < LANES; l++) total += sum[l];
+    for (; k < n; k++) total += x[k];
+    return total;
+}
+
 #include "convolution.h"
 #include "norm.h"
 #include "product.h"

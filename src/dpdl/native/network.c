@@ -207,7 +207,7 @@ Network *dpdl_network_new(int convs, const Conv *conv, int linears, const Linear
             s->chosen = zeros(net, n * pixels(s));
         }
         if (room < s->cells) room = s->cells;
-        if (room < 4 * c->filters) room = 4 * c->filters;
+        if (room < 4 * UP(c->filters, 4)) room = 4 * UP(c->filters, 4);
     }
     for (int k = 0; k < linears; k++) {
         LinearStage *s = &net->linear[k];
