@@ -14,10 +14,18 @@ import numpy as np
 
 def digest(seed: int, purpose: str, *where: int) -> int:
     """The 128-bit integer that stands for a key; different keys give different integers (BLAKE2b)."""
-    name = "\x1f".join([str(seed), purpose, *map(str, where)])
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=16).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(_name(seed, purpose, *where), digest_size=16).digest(), "little")
+
+
+def cipher_key(seed: int, purpose: str, *where: int) -> bytes:
+    """The 256-bit key of a cipher whose keystream is the key's stream (BLAKE2b)."""
+    return hashlib.blake2b(_name(seed, purpose, *where), digest_size=32).digest()
 
 
 def generator(seed: int, purpose: str, *where: int) -> np.random.Generator:
     """The generator of a key: Philox, which is counter-based and the same on every platform."""
     return np.random.Generator(np.random.Philox(key=digest(seed, purpose, *where)))
+
+
+def _name(seed: int, purpose: str, *where: int) -> bytes:
+    return "\x1f".join([str(seed), purpose, *map(str, where)]).encode()

@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import os
-import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from torch import Tensor
 
-from dpdl.keys import generator
+from dpdl.keys import cipher_key, generator
+from dpdl.native import noise
 
 
 class Randomness(Protocol):
@@ -49,12 +50,18 @@ class Reproducible:
         return generator(self.seed, purpose, *where).random(count)
 
     def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
-        """Noise of the same type as the row."""
-        values = rows.numpy()
-        noise = _room(values)
-        generator(self.seed, purpose, *where).standard_normal(out=noise, dtype=noise.dtype)
-        noise *= std
-        values += noise
+        """Float32: Box-Muller on the ChaCha20 stream of the key. Float64, which is for checks: the key's generator."""
+        values, kernels = rows.view(-1).numpy(), noise.kernels()
+        if values.dtype != np.float32:
+            values += std * generator(self.seed, purpose, *where).standard_normal(values.size)
+            return
+        key = cipher_key(self.seed, purpose, *where)
+        if kernels is not None and values.flags.c_contiguous:
+            at = values.ctypes.data
+            kernels.dpdl_perturb(key, values.size, at, std, at)
+        else:
+            stream = _stream(key, bytes(16))
+            _add(values, std, lambda size: _keyed_normals(stream, size))
 
 
 @final
@@ -69,31 +76,57 @@ class Secure:
 
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
         """53 random bits each; the address is not used, no stream is ever drawn twice."""
-        return (_keystream(count) >> np.uint64(11)) * 2.0**-53
+        words = np.frombuffer(_stream(os.urandom(32), os.urandom(16)).update(bytes(8 * count)), np.uint64)
+        return (words >> np.uint64(11)) * 2.0**-53
 
     def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
         """Two normals from every two uniforms."""
-        values = rows.numpy()
-        half = (values.size + 1) // 2
-        u, turn = np.split(self.uniform(2 * half, purpose, *where), 2)
-        radius = np.sqrt(-2.0 * np.log1p(-u))
-        angle = 2.0 * np.pi * turn
-        normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[: values.size]
-        values[...] = values + std * normal.reshape(values.shape)
+        stream = _stream(os.urandom(32), os.urandom(16))
+        _add(rows.view(-1).numpy(), std, lambda size: _normals(_words(stream, size + size % 2))[:size])
 
 
-_rooms = threading.local()
+PIECE = 16_384
+"""Entries perturbed at a time, a multiple of 256: what is computed on the way stays in the cache."""
+_ZEROS = bytes(8 * PIECE)
 
 
-def _room(values: np.ndarray) -> np.ndarray:
-    """This thread's array of the same shape and type; a fresh one every time would cost as much as the noise."""
-    room: np.ndarray | None = getattr(_rooms, "room", None)
-    if room is None or room.shape != values.shape or room.dtype != values.dtype:
-        room = _rooms.room = np.empty_like(values)
-    return room
+def _add(values: np.ndarray, std: float, normals: Callable[[int], np.ndarray]) -> None:
+    """Add the next float64 normals; the sum is rounded once."""
+    for start in range(0, values.size, PIECE):
+        piece = values[start : start + PIECE]
+        sums = normals(piece.size)
+        sums *= std
+        sums += piece
+        piece[...] = sums
 
 
-def _keystream(words: int) -> np.ndarray:
-    """64-bit words of a ChaCha20 stream whose key nobody keeps."""
-    stream = Cipher(ChaCha20(os.urandom(32), os.urandom(16)), mode=None).encryptor()
-    return np.frombuffer(stream.update(bytes(8 * words)), np.uint64)
+def _stream(key: bytes, nonce: bytes) -> CipherContext:
+    return Cipher(ChaCha20(key, nonce), mode=None).encryptor()
+
+
+def _words(stream: CipherContext, count: int) -> np.ndarray:
+    """The next 64-bit words, at most PIECE."""
+    words = np.empty(count, np.uint64)
+    stream.update_into(memoryview(_ZEROS)[: 8 * count], words.data.cast("B"))
+    return words
+
+
+def _normals(words: np.ndarray) -> np.ndarray:
+    """Box-Muller on 53 bits of each of an even number of words, which may be overwritten."""
+    kernels = noise.kernels()
+    if kernels is not None:
+        kernels.dpdl_normals(words.ctypes.data, words.size // 2)
+        return words.view(np.float64)
+    u, turn = np.split((words >> np.uint64(11)) * 2.0**-53, 2)
+    radius, angle = np.sqrt(-2.0 * np.log1p(-u)), 2.0 * np.pi * turn
+    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])
+
+
+def _keyed_normals(stream: CipherContext, size: int) -> np.ndarray:
+    """What `dpdl_perturb` in `noise.c` computes in float32."""
+    groups = -(-size // 256)
+    words = _words(stream, 128 * groups).view("<u4").reshape(groups, 16, 8, 2)  # group, block, pair
+    middle = 2 * words.astype(np.uint64) + 1 << np.uint64(31)  # (w + 1/2) / 2^32 as a part of 2^64
+    w, v = np.moveaxis(middle, (3, 2), (0, 2))
+    normals = _normals(np.concatenate([-w.ravel(), v.ravel()]))  # -w: a radius is computed from 1 - u
+    return np.stack(list(normals.reshape(2, groups, 8, 16)), axis=2).reshape(-1)[:size]
