@@ -7,8 +7,10 @@ the result is the same, bit for bit, on every placement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -17,9 +19,13 @@ from torch import Tensor
 
 from dpdl.errors import InputError
 from dpdl.graph import Graph
-from dpdl.parallel import each
+from dpdl.rows import Groups, grouped, weighted_sums
 from dpdl.transport import Alone, Transport
 from dpdl.types import Sent, Visits
+
+ENTRIES = 4_000_000
+"""Entries of the answers to one part of a net, 16 MB of float32. Measured with LeNet on two cores: from 8 to 32 MB make
+no difference; fewer cost more exchanges, and more do not stay in the processor's cache until they are used."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Leaving:
     @property
     def bytes(self) -> int:
         """What all these messages weigh, headers not counted."""
-        return len(self.edges) * self.rows[0].numel() * self.rows.element_size()
+        return len(self.edges) * math.prod(self.rows.shape[1:]) * self.rows.element_size()
 
 
 Observer = Callable[[Leaving], None]
@@ -47,13 +53,76 @@ def blocks(agents: int, processes: int) -> Tensor:
     return torch.arange(agents) * processes // agents
 
 
+def divided(sizes: Sequence[int], most: int) -> list[int]:
+    """The part of every agent: consecutive ones share a part that has at most `most` edges, or one agent."""
+    found, part, filled = [], 0, 0
+    for size in sizes:
+        if filled and filled + size > most:
+            part, filled = part + 1, 0
+        filled += size
+        found.append(part)
+    return found
+
+
+@final
+class Part:
+    """A net in which only some agents ask, here and elsewhere.
+
+    `agents` are the numbers of those hosted here, `rows` their rows among all agents hosted here, `N` is the number of
+    all agents. `i`, `w` and `own` belong to what they ask: row of the asking agent among those of the part, weight
+    w_ij, and position of the self-loop of every agent. `visits` are what any agent hosted here answers, and `numbers`
+    their numbers among the visits of the whole net.
+    """
+
+    def __init__(self, net: Net, rows: slice, asks: Tensor, numbers: Tensor) -> None:
+        self._net = net
+        self.N = net.N
+        self.rows = rows
+        self.agents = net.agents[rows]
+        self.i = torch.searchsorted(self.agents, asks[:, 0].contiguous())
+        self.w = torch.from_numpy(net.graph.W[tuple(asks.T.numpy())])
+        self.own = (asks[:, 0] == asks[:, 1]).nonzero().flatten()
+        self.numbers = numbers
+        self.visits = Visits(net.visits.edges[numbers], net.visits.host[numbers])
+        self._routes(net.place[asks[:, 1]], net.place[self.visits.edges[:, 0]])
+
+    def _routes(self, asked: Tensor, asking: Tensor) -> None:
+        """Which answers go where, by the processes that are asked and that ask."""
+        here, size = self._net.transport.rank, self._net.transport.size
+        self._asks_of = {r: (asked == r).nonzero().flatten() for r in range(size)}
+        self._visits_of = {r: (asking == r).nonzero().flatten() for r in range(size)}
+        self._asks_here, self._visits_here = self._asks_of.pop(here), self._visits_of.pop(here)
+        self._leaves = (self.visits.edges[:, 0] != self.visits.edges[:, 1]).nonzero().flatten()
+        self._links = self.visits.edges[self._leaves].flip(1)
+
+    @cached_property
+    def _by_agent(self) -> Groups:
+        return grouped(self.i, len(self.agents))
+
+    def reply(self, channel: str, answers: Tensor) -> Tensor:
+        """Every visit answered to its asker: (visits, D) -> (asks, D)."""
+        leaving = Leaving(channel, self._links, answers, self._leaves)
+        got = self._net._exit(leaving, self._visits_of, {r: len(k) for r, k in self._asks_of.items()})
+        if self._net.transport.size == 1:
+            return answers  # asks and visits are the same edges, in the same order
+        rows = answers.new_empty(len(self.i), *answers.shape[1:])
+        rows[self._asks_here] = answers[self._visits_here]
+        for r, part in got.items():
+            rows[self._asks_of[r]] = part
+        return rows
+
+    def sum(self, rows: Tensor, weight: Tensor) -> Tensor:
+        """For every agent i, sum over j in N_i of weight_ij rows_ij: (asks, D) -> (agents, D)."""
+        return weighted_sums(rows, torch.arange(len(rows)), weight, self._by_agent)
+
+
 @final
 class Net:
     """What the agents hosted here see of the graph.
 
     `agents` are their numbers, `N` is the number of all agents. `i`, `w` and `own` belong to the asks: row of the
-    asking agent, weight w_ij, and position of the self-loop of every agent. `visits` are the edges they answer, and
-    `selves` those that stay at home.
+    asking agent, weight w_ij, and position of the self-loop of every agent. `visits` are the edges they answer, counted
+    by `numbers`, and `selves` those that stay at home. `place` says which process hosts an agent.
     """
 
     def __init__(self, graph: Graph, transport: Transport | None = None, observers: Sequence[Observer] = ()) -> None:
@@ -61,38 +130,39 @@ class Net:
         self.transport: Transport = transport or Alone()
         self.observers = tuple(observers)
         self.N = len(graph)
-        place = blocks(self.N, self.transport.size)
-        here = place == self.transport.rank
+        self.place = blocks(self.N, self.transport.size)
+        here = self.place == self.transport.rank
         edges = torch.from_numpy(np.array(graph.edges))
-        asks, visits = edges[here[edges[:, 0]]], edges[here[edges[:, 1]]]
-        row = here.cumsum(0) - 1
+        visits = edges[here[edges[:, 1]]]
         self.agents = here.nonzero().flatten()
-        self.i = row[asks[:, 0]]
-        weights = torch.from_numpy(np.array(graph.W))
-        self.w = weights[asks[:, 0], asks[:, 1]]
-        self.own = (asks[:, 0] == asks[:, 1]).nonzero().flatten()
-        self.visits = Visits(visits, row[visits[:, 1]])
+        self.visits = Visits(visits, torch.searchsorted(self.agents, visits[:, 1].contiguous()))
         self.selves = Visits(torch.stack([self.agents, self.agents], dim=1), torch.arange(len(self.agents)))
-        self._asks = asks
-        self._w_visits = weights[visits[:, 1], visits[:, 0]]
-        self._routes(place, here)
+        self._asks = edges[here[edges[:, 0]]]
+        self._whole = Part(self, slice(0, len(self.agents)), self._asks, torch.arange(len(visits)))
+        self.i, self.w, self.own = self._whole.i, self._whole.w, self._whole.own
+        self.numbers = self._whole.numbers
+        self._parts: dict[int, tuple[Part, ...]] = {}
+        self._routes()
 
-    def _routes(self, place: Tensor, here: Tensor) -> None:
-        """Who of the others needs which rows, for `send` (agents) and for `reply` (edges)."""
+    def _routes(self) -> None:
+        """Who of the others needs which agents' rows, for `send`."""
         asks, visits = self._asks, self.visits.edges
-        self._place = place
         self._senders = visits[:, 0].unique()  # agents whose rows are read here, ascending
         self._at = torch.searchsorted(self._senders, visits[:, 0].contiguous())
         self._local = torch.searchsorted(self._senders, self.agents)
         others = [r for r in range(self.transport.size) if r != self.transport.rank]
-        self._readers = {r: self.i[place[asks[:, 1]] == r].unique() for r in others}
-        self._from = {r: (place[self._senders] == r).nonzero().flatten() for r in others}
-        self._asks_to = {r: (place[asks[:, 1]] == r).nonzero().flatten() for r in others}
-        self._visits_from = {r: (place[visits[:, 0]] == r).nonzero().flatten() for r in others}
-        self._asks_here = here[asks[:, 1]].nonzero().flatten()
-        self._visits_here = here[visits[:, 0]].nonzero().flatten()
-        self._ask_leaves = (asks[:, 0] != asks[:, 1]).nonzero().flatten()
-        self._visit_leaves = (visits[:, 0] != visits[:, 1]).nonzero().flatten()
+        self._readers = {r: self.i[self.place[asks[:, 1]] == r].unique() for r in others}
+        self._from = {r: (self.place[self._senders] == r).nonzero().flatten() for r in others}
+        self._leaves = (asks[:, 0] != asks[:, 1]).nonzero().flatten()
+
+    @cached_property
+    def _w_visits(self) -> Tensor:
+        i, j = self.visits.edges.T.numpy()
+        return torch.from_numpy(self.graph.W[j, i])
+
+    @cached_property
+    def _by_host(self) -> Groups:
+        return grouped(self.visits.host, len(self.agents))
 
     def on(self, graph: Graph) -> Net:
         """The same agents, transport and observers on another graph: rows then move on its edges only.
@@ -106,7 +176,7 @@ class Net:
     # ------------------------------------------------------------------ verbs
     def send(self, channel: str, x: Tensor) -> Sent:
         """Every agent's row to all its neighbours: (agents, D) -> what the agents hosted here received."""
-        leaving = Leaving(channel, self._asks[self._ask_leaves], x, self.i[self._ask_leaves])
+        leaving = Leaving(channel, self._asks[self._leaves], x, self.i[self._leaves])
         got = self._exit(leaving, self._readers, {r: len(k) for r, k in self._from.items()})
         if self.transport.size == 1:
             return Sent(x, self._at)
@@ -118,31 +188,63 @@ class Net:
 
     def reply(self, channel: str, answers: Tensor) -> Tensor:
         """Every visit answered to its asker: (visits, D) -> (asks, D)."""
-        leaving = Leaving(channel, self.visits.edges[self._visit_leaves].flip(1), answers, self._visit_leaves)
-        got = self._exit(leaving, self._visits_from, {r: len(k) for r, k in self._asks_to.items()})
-        if self.transport.size == 1:
-            return answers  # asks and visits are the same edges, in the same order
-        rows = answers.new_empty(len(self._asks), *answers.shape[1:])
-        rows[self._asks_here] = answers[self._visits_here]
-        for r, part in got.items():
-            rows[self._asks_to[r]] = part
-        return rows
+        return self._whole.reply(channel, answers)
 
     def sum(self, rows: Tensor, weight: Tensor) -> Tensor:
         """For every agent i, sum over j in N_i of weight_ij rows_ij: (asks, D) -> (agents, D)."""
-        return self._fold(rows, torch.arange(len(rows)), weight, self.i)
+        return self._whole.sum(rows, weight)
 
     def average(self, sent: Sent) -> Tensor:
         """For every agent i, sum over j in N_i of w_ij rows_j: what it received -> (agents, D)."""
-        return self._fold(sent.rows, sent.at, self._w_visits, self.visits.host)
+        return weighted_sums(sent.rows, sent.at, self._w_visits, self._by_host)
 
     def average_answers(self, answers: Tensor) -> Tensor:
         """For every agent i, sum over j in N_i of w_ij answers_ji: what it answered to others -> (agents, D)."""
-        return self._fold(answers, torch.arange(len(answers)), self._w_visits, self.visits.host)
+        return weighted_sums(answers, torch.arange(len(answers)), self._w_visits, self._by_host)
 
     def mix(self, channel: str, x: Tensor) -> Tensor:
         """One step of gossip, W x: send and average."""
         return self.average(self.send(channel, x))
+
+    # -------------------------------------------------- some agents after the others
+    def by_part(self, width: int, work: Callable[[Part], Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        """What `work` finds for the agents of every part, put together: name -> (agents, ...).
+
+        For work with a row of `width` entries for every edge: at a time there are only those of one part. All processes
+        go through the same parts, so `work` may exchange rows.
+        """
+        if width not in self._parts:
+            self._parts[width] = self._divide(max(1, ENTRIES // max(1, width)))
+        parts = self._parts[width]
+        if len(parts) == 1:
+            return dict(work(parts[0]))
+        found: dict[str, Tensor] = {}
+        for part in parts:
+            for name, rows in work(part).items():
+                if name not in found:
+                    found[name] = rows.new_empty(len(self.agents), *rows.shape[1:])
+                found[name][part.rows] = rows
+        return found
+
+    def _divide(self, most: int) -> tuple[Part, ...]:
+        """Parts in which the agents of each process have at most `most` edges, or are one agent.
+
+        Each process has agents in the first part, in the second, and so on while there are any: if parts were one
+        process after the other, most would wait.
+        """
+        sizes = torch.from_numpy(np.array(self.graph.sizes))
+        part = torch.cat(
+            [torch.tensor(divided(sizes[self.place == r].tolist(), most)) for r in range(self.transport.size)]
+        )
+        count = int(part.max()) + 1
+        if count == 1:
+            return (self._whole,)
+        asks, visits, agents = (
+            edges.argsort(stable=True).split(edges.bincount(minlength=count).tolist())
+            for edges in (part[self._asks[:, 0]], part[self.visits.edges[:, 0]], part[self.agents])
+        )
+        starts = np.cumsum([0, *map(len, agents)]).tolist()
+        return tuple(Part(self, slice(starts[k], starts[k + 1]), self._asks[asks[k]], visits[k]) for k in range(count))
 
     # ------------------------------------- the experimenter's view of all agents
     def collect(self, rows: Tensor) -> Tensor | None:
@@ -155,7 +257,7 @@ class Net:
         if self.transport.rank:
             self.transport.swap({0: rows}, {}, rows)
             return None
-        counts = {r: int((self._place == r).sum()) for r in range(1, self.transport.size)}
+        counts = {r: int((self.place == r).sum()) for r in range(1, self.transport.size)}
         got = self.transport.swap({}, counts, rows)
         return torch.cat([rows, *(got[r] for r in sorted(got))])
 
@@ -179,16 +281,3 @@ class Net:
             observe(leaving)
         out = {r: leaving.rows[k] for r, k in picks.items() if len(k)}
         return self.transport.swap(out, {r: k for r, k in expect.items() if k}, leaving.rows)
-
-    def _fold(self, rows: Tensor, at: Tensor, weight: Tensor, into: Tensor) -> Tensor:
-        """out[a] = sum over k with into[k] = a of weight[k] rows[at[k]], k ascending."""
-        out = rows.new_zeros(len(self.agents), *rows.shape[1:])
-        order = torch.argsort(into, stable=True)
-        groups = order.split(torch.bincount(into, minlength=len(self.agents)).tolist())
-
-        def fold(a: int) -> None:
-            for k in groups[a].tolist():
-                out[a].add_(rows[int(at[k])], alpha=float(weight[k]))
-
-        each(fold, range(len(self.agents)))
-        return out

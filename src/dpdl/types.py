@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
+from dpdl.rows import entrywise
+
 Parameters = Mapping[str, Tensor]
 
 
@@ -30,8 +32,8 @@ class Sent(NamedTuple):
     at: Tensor  # (visits,) visit k reads rows[at[k]]
 
     def combine(self, other: Sent, formula: Callable[[Tensor, Tensor], Tensor]) -> Sent:
-        """What a receiver can compute for itself from two things the same senders sent."""
-        return Sent(formula(self.rows, other.rows), self.at)
+        """What a receiver can compute for itself from two things the same senders sent, entry by entry."""
+        return Sent(entrywise(formula, self.rows, other.rows), self.at)
 
 
 class Visits(NamedTuple):

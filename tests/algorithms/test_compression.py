@@ -17,7 +17,7 @@ from dpdl.algorithms.compression import Compressed, Signs, decode, encode, slots
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.algorithms.ngm import NGM
 from dpdl.errors import InputError
-from dpdl.net import Net
+from dpdl.net import Leaving, Net
 from dpdl.privacy.clipping import Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
@@ -136,6 +136,37 @@ def test_bits_do_not_depend_on_the_placement(processes: int, algorithm: Algorith
     (together,) = [state for rank, state in found if rank == 0]
     assert set(together) == set(alone) == {*algorithm.init(torch.zeros(1, 1)), "error"}
     assert all(torch.equal(together[key], alone[key]) for key in alone)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("entries", [1, 9 * SMALL.size])
+@pytest.mark.parametrize("algorithm", [SOUND, CGA(0.1, momentum=0.7)], ids=["dpdl-sound", "cga"])
+def test_parts_send_the_same_signs(algorithm: Algorithm, entries: int, processes: int, monkeypatch) -> None:
+    graph, found = graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1), {}
+    seen: dict[bool, list[bytes]] = {}
+
+    def played(parts: bool, transport=None):
+        heard = seen.setdefault(parts, [])
+
+        def hear(leaving: Leaving) -> None:
+            heard.extend(leaving.channel.encode() + bytes(row) for row in leaving.rows[leaving.at].numpy())
+
+        return play(Compressed(algorithm), graph, 3, transport, [hear])
+
+    whole = played(False)
+    monkeypatch.setattr("dpdl.net.ENTRIES", entries)
+    run_threads(processes, lambda transport: found.update({transport.rank: played(True, transport)}))
+    assert set(found[0]) == set(whole)
+    assert all(torch.equal(found[0][key], whole[key]) for key in whole)
+    assert sorted(seen[True]) == sorted(seen[False])
+
+
+def test_a_reply_is_compressed_once_a_round() -> None:
+    net = Net(graphs.ring(3))
+    signs = Signs(net, torch.zeros(3, 2, 4), (4,))
+    signs.reply("gradient", torch.ones(9, 4))
+    with pytest.raises(KeyError):
+        signs.reply("gradient", torch.ones(9, 4))
 
 
 def test_a_round_does_not_change_the_state_it_is_given() -> None:

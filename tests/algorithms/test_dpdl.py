@@ -6,7 +6,7 @@ from torch import Tensor
 
 from dpdl import graph as graphs
 from dpdl.algorithms import DPDL, SoundDPDL
-from dpdl.algorithms.dpdl import coefficient, similarity
+from dpdl.algorithms.dpdl import coefficient, similarity, spread
 from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.net import Net
@@ -79,6 +79,24 @@ def test_cosine_per_tensor_is_the_cosine_of_every_piece() -> None:
         for piece, part in enumerate((slice(0, 3), slice(3, 7))):
             expected = torch.cosine_similarity(g[k, part], r[i[k], part], dim=0)
             assert abs(found[k, piece] - expected) < 1e-12
+
+
+def test_a_value_per_piece_is_one_per_entry_of_the_piece() -> None:
+    values, r = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 5)
+    assert (spread(values, (2, 3)) * r).tolist() == [[1, 1, 2, 2, 2], [3, 3, 4, 4, 4]]
+    assert (spread(values[:, :1], (5,)) * r).tolist() == [[1] * 5, [3] * 5]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_cosine_is_accurate_in_any_type(dtype: torch.dtype) -> None:
+    g, r = torch.randn(5, 40_001, dtype=dtype), torch.randn(2, 40_001, dtype=dtype)
+    i, sizes = torch.tensor([0, 1, 1, 0, 1]), (40_000, 1)
+    found = similarity(g, r, i, sizes)
+    assert found.dtype == dtype
+    for k in range(5):
+        for piece, part in enumerate((slice(0, 40_000), slice(40_000, 40_001))):
+            exact = torch.cosine_similarity(g[k, part].double(), r[i[k], part].double(), dim=0)
+            assert abs(float(found[k, piece]) - float(exact)) < (1e-7 if dtype == torch.float32 else 1e-14)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

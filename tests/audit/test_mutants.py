@@ -32,8 +32,8 @@ class Shared:
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
         return self.inside.uniform(count, purpose, *where)
 
-    def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
-        self.inside.perturb(rows, std, purpose, where[0])
+    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+        self.inside.perturb(row, std, purpose, where[0], into=into)
 
 
 def setting(name: str, rounds: int = 2, alpha: float = 1.5) -> Question:

@@ -39,7 +39,7 @@ def test_an_eavesdropper_recovers_the_perturbed_self_gradient_of_dpdl_sound_exac
     assert known.signal[: around + 1].tolist() == [1.0] * (around + 1)
     for t, rows in enumerate(found, 1):
         own = torch.from_numpy(PRESENT).float() / CANARIES
-        played.grad.randomness.perturb(own, played.grad.std, "noise", t, 0, 0)
+        played.grad.randomness.perturb(own, played.grad.std, "noise", t, 0, 0, into=own)
         assert rows is not None
         assert rows[around] == pytest.approx((own * CANARIES).numpy(), abs=2e-3)
 

@@ -7,6 +7,7 @@ import sys
 import torch
 
 from dpdl import graph as graphs
+from dpdl import net
 from dpdl.algorithms import NAMES
 from dpdl.transport.gloo import gloo
 from tests.conftest import small_batch
@@ -20,11 +21,13 @@ def differing() -> list[str]:
     found: list[str] = []
     with gloo() as transport:
         for name in sorted(NAMES):
-            shared = play(name, graph, batches, 3, transport, sigma=1.0)
-            if transport.rank == 0:
-                alone = play(name, graph, batches, 3, sigma=1.0)
-                same = alone.keys() == shared.keys() and all(torch.equal(alone[key], shared[key]) for key in alone)
-                found.extend([] if same else [name])
+            alone = play(name, graph, batches, 3, sigma=1.0)
+            for entries in (1, 10**9):  # agent by agent, and all at once
+                net.ENTRIES = entries
+                shared = play(name, graph, batches, 3, transport, sigma=1.0)
+                if transport.rank == 0:
+                    same = alone.keys() == shared.keys() and all(torch.equal(alone[key], shared[key]) for key in alone)
+                    found.extend([] if same else [name])
         print(f"process {transport.rank} compared {len(NAMES)} algorithms; differing: {found}")
     return found
 

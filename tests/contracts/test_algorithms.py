@@ -10,11 +10,13 @@ from torch import Tensor, nn
 
 from dpdl import graph as graphs
 from dpdl.algorithms import NAMES, Algorithm, State
+from dpdl.audit.view import Ears, Tap
 from dpdl.graph import Graph
 from dpdl.net import Leaving, Net, Observer
-from dpdl.privacy.clipping import Clip, PerSample, Unclipped
+from dpdl.privacy.clipping import Clip, Clipped, PerSample, Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
+from dpdl.privacy.threats import EAVESDROPPER
 from dpdl.run.experiment import Experiment
 from dpdl.run.observe import Gate
 from dpdl.run.planner import make_algorithm
@@ -25,6 +27,8 @@ from dpdl.types import Batch
 from tests.conftest import small_batch, small_module
 
 every_algorithm = pytest.mark.parametrize("name", sorted(NAMES))
+CROSS = ["cga", "dp-cga", "dpdl", "dpdl-sound", "ngm", "pdsl"]
+"""Those that exchange gradients."""
 
 B, C = 6, 0.7
 ROUNDS = 60  # until even an algorithm that activates one agent a round has sent what agent 2 did
@@ -89,6 +93,134 @@ def test_numbers_are_the_same_on_any_placement(name: str, processes: int) -> Non
     run_threads(processes, work)
     assert alone.keys() == found[0].keys()
     assert all(torch.equal(found[0][key], alone[key]) for key in alone)
+
+
+def on(processes: int, work: Callable[[Transport], State]) -> State:
+    """What process 0 of several gets."""
+    found: dict[int, State] = {}
+
+    def one(transport: Transport) -> None:
+        found[transport.rank] = work(transport)
+
+    run_threads(processes, one)
+    return found[0]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 6])
+@pytest.mark.parametrize("name", CROSS)
+def test_numbers_are_the_same_in_parts_of_any_size(name: str, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One asking agent at a time, two or three, all."""
+    graph = graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1)
+    batches = [small_batch(3 + k, k) for k in range(6)]
+    whole = play(name, graph, batches, 3, sigma=1.0)
+    for entries in (1, 12 * SMALL.size, 10**9):
+        monkeypatch.setattr("dpdl.net.ENTRIES", entries)
+        sizes = Sizes()
+        found = on(processes, lambda transport, s=sizes: play(name, graph, batches, 3, transport, 1.0, [s]))
+        assert whole.keys() == found.keys()
+        assert all(torch.equal(found[key], whole[key]) for key in whole)
+        if name != "ngm" and processes == 1:
+            assert len(sizes.answered) == 3 * {1: 6, 12 * SMALL.size: 3, 10**9: 1}[entries]
+            assert all(rows * SMALL.size <= entries or askers == 1 for rows, askers in sizes.answered)
+
+
+class Wide:
+    """A model of three parameter tensors whose gradient somebody else computes."""
+
+    fused, sizes = None, (4000, 3, 1000)
+
+
+class Near:
+    """A gradient that depends on the model and on the batch."""
+
+    clip_norm, sensitivity = 1.0, 1.0
+
+    def __call__(self, model, row: Tensor, batch: Batch) -> Clipped:
+        return Clipped(0.3 * row + batch.x[0], 0.0, 1, 0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {}) for name in CROSS),
+        *((name, {"compress": "sign"}) for name in CROSS),
+        ("dpdl", {"cosine": "tensor"}),
+        ("dp-cga", {"qp": "tensor"}),
+    ],
+    ids=str,
+)
+def test_rows_of_float32_have_the_same_bits_everywhere(name: str, options: dict, monkeypatch) -> None:
+    """Here the kernels multiply and add, on rows that begin at any address."""
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(5, 5003, generator=draw)
+    batches = [Batch(torch.randn(1, 5003, generator=draw), torch.zeros(1), torch.zeros(1)) for _ in range(5)]
+    graph = graphs.build("erdos-renyi:0.5", 5, "sinkhorn", 1)
+    chosen = algorithm(name, lr=0.1, **options)
+
+    def work(transport: Transport) -> State:
+        grad = PrivateGradient(Wide(), Near(), 1.0, 1, Reproducible(4), validate=lambda row: float(row[7]))
+        net = Net(graph, transport)
+        state = chosen.init(x[net.agents])
+        for t in (1, 2, 3):
+            state, _ = chosen.round(state, [batches[int(a)] for a in net.agents], net, grad, t)
+        return {key: net.collect(rows) for key, rows in state.items()}
+
+    whole = work(Alone())
+    assert whole["x"].dtype == torch.float32 and whole["x"].isfinite().all()
+    for processes, entries in ((1, 1), (1, 50_000), (2, 10**9), (3, 1), (5, 1)):
+        monkeypatch.setattr("dpdl.net.ENTRIES", entries)
+        found = on(processes, work)
+        assert all(torch.equal(found[key], whole[key]) for key in whole)
+
+
+@pytest.mark.parametrize("name", CROSS)
+def test_an_eavesdropper_hears_the_same_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, batches = graphs.star(5), [small_batch(3 + k, k) for k in range(5)]
+    heard = []
+    for entries in (10**9, 1):
+        monkeypatch.setattr("dpdl.net.ENTRIES", entries)
+        tap = Tap(Ears(EAVESDROPPER, graph, 2))
+        play(name, graph, batches, 2, sigma=1.0, seen=[tap])
+        heard.append(tap.take())
+    whole, parts = heard
+    assert {channel: set(rows) for channel, rows in whole.items()} == {k: set(rows) for k, rows in parts.items()}
+    assert len(whole["gradient"]) == 8
+    assert all(torch.equal(parts[channel][edge], row) for channel, rows in whole.items() for edge, row in rows.items())
+
+
+class Sizes:
+    """How many answers were in memory at a time, and for how many agents that asked."""
+
+    def __init__(self) -> None:
+        self.answered: list[tuple[int, int]] = []
+
+    def __call__(self, leaving: Leaving) -> None:
+        if leaving.channel == "gradient":
+            self.answered.append((len(leaving.rows), len(set(leaving.edges[:, 1].tolist()))))
+
+
+@pytest.mark.parametrize("entries", [1, 15 * SMALL.size, 10**9])
+@pytest.mark.parametrize("name", CROSS)
+def test_a_complete_graph_with_equal_weights_needs_one_gradient_per_agent(name: str, entries: int, monkeypatch) -> None:
+    monkeypatch.setattr("dpdl.net.ENTRIES", entries)
+    calls, rule = [], PerSample(C, B)
+
+    class Counting:
+        clip_norm, sensitivity = rule.clip_norm, rule.sensitivity
+
+        def __call__(self, model, row, batch):
+            calls.append(1)
+            return rule(model, row, batch)
+
+    chosen, grad, net = algorithm(name, lr=0.1), gradient(sigma=1.0, clip=Counting()), Net(graphs.complete(6))
+    state = chosen.init(SMALL.initial.repeat(6, 1))
+    batches = [small_batch(3 + k, k) for k in range(6)]
+    for t in (1, 2, 3):
+        state, _ = chosen.round(state, batches, net, grad, t)
+        equal_models = len(set(map(bytes, state["x"].numpy()))) == 1
+        if t == 1 or equal_models:
+            assert len(calls) == 6 * t
+    assert equal_models or name in {"ngm", "dp-cga", "cga"}  # their momenta stay with the agents
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - DRAWN_BY_NUMBER))

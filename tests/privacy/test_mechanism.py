@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 
 from dpdl import graph as graphs
-from dpdl.net import Net
+from dpdl.algorithms.base import batch_info
+from dpdl.graph import Graph
+from dpdl.net import Leaving, Net
 from dpdl.privacy.clipping import Clipped, PerSample
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
@@ -82,8 +86,124 @@ def test_equal_models_are_answered_by_one_gradient_and_exactly(task: Task) -> No
     for k, (i, j) in enumerate(net.visits.edges.tolist()):
         alone = PrivateGradient(task, PerSample(1.0, 4), 1.0, 4, Reproducible(2))
         expected = alone.clip(task, same[i], small_batch(3 + j, j)).gradient.clone()
-        alone.randomness.perturb(expected, alone.std, "noise", 1, i, j)
+        alone.randomness.perturb(expected, alone.std, "noise", 1, i, j, into=expected)
         assert torch.equal(grouped.private[k], expected)
+
+
+# ------------------------------------------------------------------ in parts
+def asked_in_parts(task: Task, net: Net, x: torch.Tensor, clip=None):
+    """What is asked, and a function that answers it asker by asker, in parts of some askers."""
+    batches = [small_batch(3 + k, k) for k in range(len(net.agents))]
+    grad = PrivateGradient(task, clip or PerSample(1.0, 4), 1.0, 4, Reproducible(2))
+    asked = grad.asked(net.send("model", x), batches, net.visits, 1)
+
+    def parts(askers: int):
+        for first in range(0, net.N, askers):
+            of = net.visits.edges[:, 0] // askers == first // askers
+            yield of.nonzero().flatten()
+
+    return asked, parts
+
+
+def starts(task: Task, graph: Graph, kind: str) -> torch.Tensor:
+    x = torch.randn(len(graph), task.size, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    return {"equal": x[:1].repeat(len(graph), 1), "twins": x[torch.arange(len(graph)) % 3], "different": x}[kind]
+
+
+@pytest.mark.parametrize("askers", [1, 2, 4, 6])
+@pytest.mark.parametrize("kind", ["equal", "twins", "different"])
+@pytest.mark.parametrize("name", ["complete", "ring", "star"])
+def test_parts_have_the_answers_of_the_whole(task: Task, name: str, kind: str, askers: int) -> None:
+    graph = graphs.build(name, 6, "metropolis", 0)
+    net, x = Net(graph), starts(task, graph, kind)
+    _, whole, _ = answers(task, net, x, 1.0)
+    asked, parts = asked_in_parts(task, net, x)
+    for numbers in parts(askers):
+        found = asked.answers(numbers)
+        assert torch.equal(found.private, whole.private[numbers])
+        assert torch.equal(found.visits.edges, net.visits.edges[numbers])
+        agents = [i for i, j in found.visits.edges.tolist() if i == j]
+        assert torch.equal(found.own, whole.own[agents])
+        assert [about[1:] for about in found.about] == [whole.about[k][1:] for k in numbers.tolist()]
+    infos = batch_info(asked, net), batch_info(whole, net)
+    assert infos[0].keys() == infos[1].keys()
+    assert all(torch.equal(infos[0][key], infos[1][key]) for key in infos[0])
+
+
+@pytest.mark.parametrize("askers", [1, 2, 4])
+def test_parts_need_no_more_gradients_than_the_whole(task: Task, askers: int) -> None:
+    net = Net(graphs.complete(6))
+    for kind, gradients in (("equal", 6), ("twins", 18), ("different", 36)):
+        counting = Counting()
+        asked, parts = asked_in_parts(task, net, starts(task, net.graph, kind), counting)
+        for numbers in parts(askers):
+            asked.answers(numbers)
+        assert counting.calls == gradients
+
+
+def test_a_gradient_is_forgotten_after_its_last_use(task: Task) -> None:
+    given: list[weakref.ref] = []
+    rule = PerSample(1.0, 4)
+
+    class Watched:
+        clip_norm, sensitivity = 1.0, 0.25
+
+        def __call__(self, model, row, batch) -> Clipped:
+            result = rule(model, row, batch)
+            given.append(weakref.ref(result.gradient))
+            return result
+
+    net = Net(graphs.ring(6))
+    asked, parts = asked_in_parts(task, net, starts(task, net.graph, "equal"), Watched())
+    held = []
+    for numbers in parts(1):
+        asked.answers(numbers)
+        held.append(sum(gradient() is not None for gradient in given))
+    # Askers 0 to 5 in turn; a gradient of agent j waits for its neighbours j - 1 and j + 1 and for itself.
+    assert held == [3, 4, 4, 4, 3, 0]
+
+
+def test_a_visit_is_answered_once(task: Task) -> None:
+    net = Net(graphs.ring(4))
+    asked, _ = asked_in_parts(task, net, task.initial.repeat(4, 1))
+    asked.answers(torch.tensor([0, 1, 2]))
+    with pytest.raises(AssertionError, match="another release"):
+        asked.answers(torch.tensor([2, 3]))
+
+
+def test_memory_is_used_again_but_not_while_somebody_holds_it(task: Task) -> None:
+    net = Net(graphs.complete(6))
+    x = starts(task, net.graph, "different")
+    _, whole, _ = answers(task, net, x, 1.0)
+    asked, parts = asked_in_parts(task, net, x)
+    places = {asked.answers(numbers).private.data_ptr() for numbers in parts(2)}
+    assert len(places) == 1
+    asked, parts = asked_in_parts(task, net, x)
+    held = []
+    for numbers in parts(2):
+        held.append((numbers, asked.answers(numbers).private[3]))  # a view of one row holds all of them
+    assert len({row.data_ptr() for _, row in held}) == 3
+    assert all(torch.equal(row, whole.private[numbers[3]]) for numbers, row in held)
+
+
+def test_an_observer_may_keep_what_left(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpdl.net.ENTRIES", 1)
+    seen: list[Leaving] = []
+    net = Net(graphs.complete(5), observers=[seen.append])
+    x = starts(task, net.graph, "different")
+    _, whole, _ = answers(task, net, x, 1.0)
+    expected = {(j, i): row for (i, j), row in zip(net.visits.edges.tolist(), whole.private, strict=True)}
+    asked, _ = asked_in_parts(task, net, x)
+    seen.clear()
+
+    def replied(part) -> dict[str, torch.Tensor]:
+        return {"sum": part.sum(part.reply("gradient", asked.answers(part.numbers).private), part.w)}
+
+    net.by_part(task.size, replied)
+    assert len(seen) == 5
+    for leaving in seen:
+        for (source, target), at in zip(leaving.edges.tolist(), leaving.at.tolist(), strict=True):
+            assert torch.equal(leaving.rows[at], expected[source, target])
 
 
 def test_first_equal_tells_rows_apart_that_agree_at_the_beginning() -> None:

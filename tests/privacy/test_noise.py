@@ -56,7 +56,7 @@ def reference(key: bytes, size: int) -> np.ndarray:
 
 def noise(randomness, *where: int, size: int = 20_000, dtype=torch.float64) -> torch.Tensor:
     row = torch.zeros(size, dtype=dtype)
-    randomness.perturb(row, 1.0, "noise", *where)
+    randomness.perturb(row, 1.0, "noise", *where, into=row)
     return row
 
 
@@ -89,7 +89,7 @@ def test_noise_is_standard_normal(randomness, dtype) -> None:
 @pytest.mark.parametrize("randomness", BOTH)
 def test_noise_has_the_declared_standard_deviation_and_is_added(randomness) -> None:
     row = torch.full((50_001,), 7.0)
-    randomness.perturb(row, 0.25, "noise", 1, 0, 1)
+    randomness.perturb(row, 0.25, "noise", 1, 0, 1, into=row)
     assert float(row.mean()) == pytest.approx(7, abs=0.01)
     assert float(row.std()) == pytest.approx(0.25, rel=0.03)
 
@@ -127,7 +127,7 @@ def test_keyed_noise_has_the_same_bits_on_every_machine() -> None:
     for level in (0, 1, 2):
         kernels.dpdl_use_at_most(level)
         rows.append(torch.full((44_426,), 0.3))
-        Reproducible(3).perturb(rows[-1], 0.7, "noise", 1, 0, 1)
+        Reproducible(3).perturb(rows[-1], 0.7, "noise", 1, 0, 1, into=rows[-1])
     assert torch.equal(rows[0], rows[1])
     assert torch.equal(rows[0], rows[2])
 
@@ -135,7 +135,7 @@ def test_keyed_noise_has_the_same_bits_on_every_machine() -> None:
 def test_far_out_and_close_to_zero_float32_noise_is_as_exact_as_elsewhere() -> None:
     single = noise(Reproducible(5), 1, 0, 0, size=2**22, dtype=torch.float32).numpy()
     double, stream = np.zeros(2**22), module._stream(cipher_key(5, "noise", 1, 0, 0), bytes(16))
-    module._add(double, 1.0, lambda size: module._keyed_normals(stream, size))
+    module._add(double, 1.0, lambda size: module._keyed_normals(stream, size), double)
     assert np.abs(double).max() > 5
     assert np.abs(double).min() < 1e-6
     np.testing.assert_allclose(single, double, rtol=1e-6)
@@ -163,7 +163,7 @@ def test_noise_is_written_nowhere_else(variant, randomness, dtype) -> None:
     for size in SIZES:
         room = torch.full((size + 600,), 7.0, dtype=dtype)
         row = room[300 : 300 + size].zero_()
-        randomness.perturb(row, 1.0, "noise", 1, 0, 1)
+        randomness.perturb(torch.zeros_like(row), 1.0, "noise", 1, 0, 1, into=row)
         assert (room[:300] == 7).all()
         assert (room[300 + size :] == 7).all()
         assert (row != 0).all()
@@ -173,7 +173,7 @@ def test_noise_is_written_nowhere_else(variant, randomness, dtype) -> None:
 def test_a_row_in_any_place_gets_the_same_noise(variant, dtype) -> None:
     flat, shaped, spread = (torch.zeros(size, dtype=dtype) for size in ((600,), (3, 200), (600, 2)))
     for rows in (flat, shaped, spread[:, 1]):
-        Reproducible(3).perturb(rows, 1.0, "noise", 1, 0, 1)
+        Reproducible(3).perturb(rows, 1.0, "noise", 1, 0, 1, into=rows)
     assert torch.equal(shaped.ravel(), flat)
     torch.testing.assert_close(spread[:, 1], flat, rtol=1e-6, atol=0)
     assert (spread[:, 0] == 0).all()
@@ -213,7 +213,10 @@ def test_secure_noise_is_added_in_float64_and_rounded_once(variant, monkeypatch)
     for size in SIZES:
         single = generator(0, "row").standard_normal(size, dtype=np.float32)
         expected = (single.astype(np.float64) + 1e-3 * noise(Secure(), size=size).numpy()).astype(np.float32)
-        Secure().perturb(torch.from_numpy(single), 1e-3, "noise")
+        row, out = torch.from_numpy(single), torch.empty(size)
+        Secure().perturb(row, 1e-3, "noise", into=out)
+        Secure().perturb(row, 1e-3, "noise", into=row)
+        assert np.array_equal(out.numpy(), expected)
         assert np.array_equal(single, expected)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dpdl.graph import Graph
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import Answers, PrivateGradient
+    from dpdl.privacy.mechanism import Answers, Asked, PrivateGradient
     from dpdl.types import Batch
 
 State = Mapping[str, "Tensor"]
@@ -84,7 +84,7 @@ class Stepped:
         return answers.private + self.weight_decay * x, Info(batch_info(answers, net))
 
 
-def batch_info(answers: Answers, net: Net) -> dict[str, Tensor]:
+def batch_info(answers: Answers | Asked, net: Net) -> dict[str, Tensor]:
     """Loss of every agent's own model on its own batch, and what clipping did to all its answers."""
     n = len(net.agents)
     loss = [math.nan] * n

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.graph import Graph
-    from dpdl.net import Net
+    from dpdl.net import Net, Part
     from dpdl.privacy.mechanism import PrivateGradient
     from dpdl.types import Batch
 
@@ -80,18 +80,20 @@ class CGA(Stepped):
         """Two exchanges: models, cross-gradients."""
         x = state["x"]
         models = net.send("model", x)
-        answers = grad.answers(models, batches, net.visits, t)
-        g = net.reply("gradient", answers.private)
-
+        asked = grad.asked(models, batches, net.visits, t)
         sizes = grad.model.sizes if self.qp == "tensor" else (x.shape[1],)
-        v = multipliers(g, net, sizes, self.margin)
-        direction = x.new_empty(x.shape)
-        for k, (into, rows) in enumerate(zip(direction.split(sizes, 1), g.split(sizes, 1), strict=True)):
-            into.copy_(net.sum(rows, net.w * v[:, k]))
 
-        m = self.momentum * state["m"] + direction + self.weight_decay * x
-        info = {**batch_info(answers, net), "multiplier": _mean_of_neighbours(v, net)}
-        return {"x": net.average(models) - self.eta(t) * m, "m": m}, Info(info)
+        def combined(part: Part) -> dict[str, Tensor]:
+            g = part.reply("gradient", asked.answers(part.numbers).private)
+            v = multipliers(g, part, sizes, self.margin)
+            direction = x.new_empty(x[part.rows].shape)
+            for k, (into, rows) in enumerate(zip(direction.split(sizes, 1), g.split(sizes, 1), strict=True)):
+                into.copy_(part.sum(rows, part.w * v[:, k]))
+            return {"direction": direction, "multiplier": _mean_of_neighbours(v, part)}
+
+        found = net.by_part(x.shape[1], combined)
+        m = self.momentum * state["m"] + found.pop("direction") + self.weight_decay * x
+        return {"x": net.average(models) - self.eta(t) * m, "m": m}, Info({**batch_info(asked, net), **found})
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The two channels of a round; the momentum stays at home."""
@@ -101,7 +103,7 @@ class CGA(Stepped):
         )
 
 
-def multipliers(g: Tensor, net: Net, sizes: tuple[int, ...], margin: float) -> Tensor:
+def multipliers(g: Tensor, net: Part, sizes: tuple[int, ...], margin: float) -> Tensor:
     """What agent i multiplies w_ij g^{ij} with, piece by piece: (asks, pieces) float64; 1 for its own gradient."""
     out = net.w.new_ones(len(g), len(sizes))
 
@@ -171,7 +173,7 @@ def _above(gram: Vector, slope: Vector) -> Vector:
         ) from None
 
 
-def _mean_of_neighbours(v: Tensor, net: Net) -> Tensor:
+def _mean_of_neighbours(v: Tensor, net: Part) -> Tensor:
     """The mean multiplier of an agent's neighbours, NaN when it has none: (agents,)."""
     ones = net.w.new_ones(len(v))
     total = net.w.new_zeros(len(net.agents))

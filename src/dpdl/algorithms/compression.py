@@ -18,7 +18,7 @@ Gaussian noise in what they did not hear. A sign has no such noise, so `Overhear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.graph import Graph
-    from dpdl.net import Net
+    from dpdl.net import Net, Part
     from dpdl.privacy.mechanism import PrivateGradient
     from dpdl.types import Batch
 
@@ -118,47 +118,71 @@ class Overheard:
 
 @final
 class Signs:
-    """A net whose `reply` sends signs; in everything else the net that it is given."""
+    """A net whose replies leave as signs, also part by part; in everything else the net that it is given."""
 
     def __init__(self, net: Net, error: Tensor, sizes: tuple[int, ...]) -> None:
-        self.error = error  # (agents, slots, D); replaced by the round's reply
+        self.error = error.clone()  # (agents, slots, D); every reply writes what it left out
         self._net = net
         self._sizes = sizes
-        self._replied = False
+        self._slots = slots(net)  # not yet used in this round: one memory of errors serves one reply
 
     def __getattr__(self, name: str) -> Any:
         """All that is not compressed."""
         return getattr(self._net, name)
 
+    def by_part(self, width: int, work: Callable[[Part], Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        """As `Net.by_part`, with parts whose replies are signs."""
+        return self._net.by_part(width, lambda part: work(cast("Part", SignedPart(part, self))))
+
     def reply(self, channel: str, answers: Tensor) -> Tensor:
         """As `Net.reply`, but what arrives from others is the decoded message."""
-        assert not self._replied, "one memory of errors serves one reply per round"
-        self._replied = True
-        error = self.error.clone()
+        return self.exchange(self._net, channel, answers)
+
+    def exchange(self, net: Net | Part, channel: str, answers: Tensor) -> Tensor:
+        """The reply of the net or of a part of it, as signs."""
         sent = answers.new_zeros(len(answers), width(self._sizes)).byte()
-        slot = slots(self._net)
+        edges = net.visits.edges
+        leaves = (edges[:, 0] != edges[:, 1]).nonzero().flatten()
+        slot = {
+            k: self._slots.pop(number) for k, number in zip(leaves.tolist(), net.numbers[leaves].tolist(), strict=True)
+        }
 
         def encode_one(k: int) -> None:
-            p = answers[k] + error[slot[k]]
+            p = answers[k] + self.error[slot[k]]
             sent[k].numpy()[:] = encode(p, self._sizes)
-            error[slot[k]] = p - decode(sent[k], self._sizes, p)
+            self.error[slot[k]] = p - decode(sent[k], self._sizes, p)
 
         each(encode_one, slot)
-        got = self._net.reply(channel, sent)
+        got = net.reply(channel, sent)
         out = answers.new_empty(len(got), answers.shape[1])
 
         def decode_one(k: int) -> None:
             out[k] = decode(got[k], self._sizes, out[k])
 
         each(decode_one, range(len(got)))
-        edges = self._net.visits.edges
-        out[self._net.own] = answers[edges[:, 0] == edges[:, 1]]
-        self.error = error
+        out[net.own] = answers[edges[:, 0] == edges[:, 1]]
         return out
 
 
+@final
+class SignedPart:
+    """A part of a net whose `reply` sends signs; in everything else the part that it is given."""
+
+    def __init__(self, part: Part, signs: Signs) -> None:
+        self._part = part
+        self._signs = signs
+
+    def __getattr__(self, name: str) -> Any:
+        """All that is not compressed."""
+        return getattr(self._part, name)
+
+    def reply(self, channel: str, answers: Tensor) -> Tensor:
+        """As `Part.reply`, but what arrives from others is the decoded message."""
+        return self._signs.exchange(self._part, channel, answers)
+
+
 def slots(net: Net) -> dict[int, tuple[int, int]]:
-    """Where the error of a visit is kept, (row of the host, number of the asker), for the visits that leave."""
+    """Where the error of a visit that leaves is kept, by its number: (row of the host, number of the asker)."""
     found: dict[int, tuple[int, int]] = {}
     count = [0] * len(net.agents)
     for k, ((i, j), host) in enumerate(zip(net.visits.edges.tolist(), net.visits.host.tolist(), strict=True)):

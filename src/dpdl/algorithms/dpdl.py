@@ -29,14 +29,14 @@ import numpy as np
 
 from dpdl.algorithms.base import Info, State, Stepped, batch_info
 from dpdl.algorithms.disclosure import Algorithm1, CrossGradients, Disclosure
-from dpdl.parallel import each
 from dpdl.privacy.releases import Release
+from dpdl.rows import entrywise, products
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.graph import Graph
-    from dpdl.net import Net
+    from dpdl.net import Net, Part
     from dpdl.privacy.mechanism import Answers, PrivateGradient
     from dpdl.types import Batch
 
@@ -50,8 +50,8 @@ class Calibrated(Stepped, ABC):
     cosine: str = "vector"  # or "tensor": one cosine for every parameter tensor
 
     @abstractmethod
-    def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
-        """The direction r of every agent that its cross-gradients are calibrated with: (agents, D)."""
+    def reference(self, answers: Answers, g: Tensor, part: Part) -> Tensor:
+        """The direction r that every agent of a part calibrates its cross-gradients with: (agents, D)."""
 
     @abstractmethod
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
@@ -66,31 +66,37 @@ class Calibrated(Stepped, ABC):
     ) -> tuple[State, Info]:
         """Three exchanges: models, cross-gradients, momenta."""
         # Agent i sends its model; neighbour j answers with the clipped, perturbed gradient on its own batch.
-        models = net.send("model", state["x"])
-        answers = grad.answers(models, batches, net.visits, t)
-        g = net.reply("gradient", answers.private)
-
-        # Calibrate: the less g^{ij} resembles r, the more of r is added to it.
-        r = self.reference(answers, g, net)
-        sizes = grad.model.sizes if self.cosine == "tensor" else (r.shape[1],)
-        cosine = similarity(g, r, net.i, sizes)
-        c = coefficient(cosine)
-        g_i = net.sum(g, 1 / (net.w.sqrt() * net.N))
-        g_i += self.alpha * spread(net.sum(c, net.w), sizes) * r
+        # Some agents are answered after others, so that memory never holds the gradients on all edges.
+        x = state["x"]
+        models = net.send("model", x)
+        asked = grad.asked(models, batches, net.visits, t)
+        sizes = grad.model.sizes if self.cosine == "tensor" else (x.shape[1],)
+        found = net.by_part(x.shape[1], lambda part: self.calibrated(asked.answers(part.numbers), part, sizes))
 
         # Momentum step, then gossip of momentum and model; a neighbour rebuilds x~ from x and v~.
-        v = self.momentum * state["v"] + g_i + self.weight_decay * state["x"]
+        v = entrywise(lambda v, g, x: self.momentum * v + g + self.weight_decay * x, state["v"], found.pop("g"), x)
         eta = self.eta(t)
         momenta = net.send("momentum", v)
         mixed = {
             "x": net.average(models.combine(momenta, lambda x, v: x - eta * v)),
             "v": net.average(momenta),
         }
+        return mixed, Info({**batch_info(asked, net), **found})
 
-        share = 1 / net.i.bincount()[net.i].double()
+    def calibrated(self, answers: Answers, part: Part, sizes: tuple[int, ...]) -> dict[str, Tensor]:
+        """g~ of some agents from the answers to them, and the mean cosine and coefficient of each."""
+        g = part.reply("gradient", answers.private)
+
+        # The less g^{ij} resembles r, the more of r is added to it.
+        r = self.reference(answers, g, part)
+        cosine = similarity(g, r, part.i, sizes)
+        c = coefficient(cosine)
+        g_i = part.sum(g, 1 / (part.w.sqrt() * part.N))
+        g_i += self.alpha * spread(part.sum(c, part.w), sizes) * r
+
+        share = 1 / part.i.bincount()[part.i].double()
         means = {"cosine": cosine, "coefficient": c}
-        info = {name: net.sum(value.double().mean(1), share) for name, value in means.items()}
-        return mixed, Info({**batch_info(answers, net), **info})
+        return {"g": g_i, **{name: part.sum(value.double().mean(1), share) for name, value in means.items()}}
 
 
 @final
@@ -103,7 +109,7 @@ class DPDL(Calibrated):
         """The un-noised self-gradient in the momentum costs more than the noise suggests."""
         return Algorithm1(self.alpha, self.cosine)
 
-    def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
+    def reference(self, answers: Answers, g: Tensor, part: Part) -> Tensor:
         """g_hat^{ii}."""
         return answers.own
 
@@ -124,9 +130,9 @@ class SoundDPDL(Calibrated):
         """All that leaves is computed from |N_i| releases; `noise_factors` keeps their sum of precisions."""
         return CrossGradients()
 
-    def reference(self, answers: Answers, g: Tensor, net: Net) -> Tensor:
+    def reference(self, answers: Answers, g: Tensor, part: Part) -> Tensor:
         """g_ddot^{ii}."""
-        return g[net.own]
+        return g[part.own]
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The momentum is computed from perturbed gradients alone."""
@@ -156,19 +162,9 @@ def _channels(grad: PrivateGradient, momentum: str) -> tuple[Release, ...]:
 
 def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Cosine of g[k] and r[i[k]], piece by piece: (asks, pieces). A zero vector has no direction: cosine 0."""
-    out = g.new_zeros(len(g), len(sizes))
-    lengths = [[b.norm() for b in row.split(sizes)] for row in r]
-    asker = i.tolist()
-
-    def one(k: int) -> None:
-        pairs = zip(g[k].split(sizes), r[asker[k]].split(sizes), lengths[asker[k]], strict=True)
-        for piece, (a, b, length) in enumerate(pairs):
-            norms = a.norm() * length
-            if norms > 0:
-                out[k, piece] = (a * b).sum() / norms
-
-    each(one, range(len(g)))
-    return out
+    along, square = products(g, r, i.tolist(), sizes)
+    lengths = square.sqrt() * products(r, r, range(len(r)), sizes)[1].sqrt()[i]
+    return (along / lengths).where(lengths > 0, along.new_zeros(())).to(g.dtype)
 
 
 def coefficient(cosine: Tensor) -> Tensor:
@@ -182,6 +178,5 @@ def coefficient(cosine: Tensor) -> Tensor:
 
 
 def spread(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """One value per piece -> one per entry: (agents, pieces) -> (agents, D)."""
-    columns = np.repeat(np.arange(len(sizes)), sizes).tolist()
-    return values[:, columns]
+    """One value per piece -> one per entry, (agents, D); the value of the only piece fits every entry, (agents, 1)."""
+    return values if len(sizes) == 1 else values.repeat_interleave(values.new_tensor(sizes).long(), dim=1)

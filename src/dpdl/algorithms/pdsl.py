@@ -38,7 +38,7 @@ from dpdl.privacy.releases import Release
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dpdl.net import Net
+    from dpdl.net import Net, Part
     from dpdl.privacy.mechanism import PrivateGradient
     from dpdl.types import Batch
 
@@ -71,20 +71,26 @@ class PDSL(Stepped):
         self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
     ) -> tuple[State, Info]:
         """Three exchanges: models, cross-gradients, momenta."""
-        models = net.send("model", state["x"])
-        answers = grad.answers(models, batches, net.visits, t)
-        g = net.reply("gradient", answers.private)
-        weight = self.contributions(state["x"], g, net, grad, t)
-        v = self.momentum * state["v"] + net.sum(g, weight) + self.weight_decay * state["x"]
+        x = state["x"]
+        models = net.send("model", x)
+        asked = grad.asked(models, batches, net.visits, t)
+
+        def weighted(part: Part) -> dict[str, Tensor]:
+            g = part.reply("gradient", asked.answers(part.numbers).private)
+            weight = self.contributions(x[part.rows], g, part, grad, t)
+            return {"g": part.sum(g, weight), "own_weight": weight[part.own]}
+
+        found = net.by_part(x.shape[1], weighted)
+        v = self.momentum * state["v"] + found.pop("g") + self.weight_decay * x
         eta = self.eta(t)
         momenta = net.send("momentum", v)
         mixed = {
             "x": net.average(models.combine(momenta, lambda x, v: x - eta * v)),
             "v": net.average(momenta),
         }
-        return mixed, Info({**batch_info(answers, net), "own_weight": weight[net.own]})
+        return mixed, Info({**batch_info(asked, net), **found})
 
-    def contributions(self, x: Tensor, g: Tensor, net: Net, grad: PrivateGradient, t: int) -> Tensor:
+    def contributions(self, x: Tensor, g: Tensor, net: Part, grad: PrivateGradient, t: int) -> Tensor:
         """The weight pi of every ask, from the models x (agents, D) and their gradients g (asks, D): (asks,)."""
         accuracy = grad.validate
         if accuracy is None:

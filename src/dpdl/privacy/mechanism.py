@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from dpdl.parallel import each
@@ -17,10 +20,10 @@ from dpdl.types import Batch, Model, Sent, Visits
 
 
 class Answers(NamedTuple):
-    """What the agents hosted here computed in one round."""
+    """What the agents hosted here computed for some visits, or all, of one round."""
 
     private: Tensor  # (visits, D) clipped and perturbed: may leave
-    own: Tensor  # (agents, D) clipped, not perturbed, at the agent's own model: must not leave
+    own: Tensor  # (self-loops, D) clipped, not perturbed, at the agents' own models: must not leave
     about: list[Clipped]  # per visit, diagnostics
     visits: Visits  # what was answered
 
@@ -55,35 +58,104 @@ class PrivateGradient:
     def answers(
         self, models: Sent, batches: Sequence[Batch], visits: Visits, t: int, purpose: str = "noise"
     ) -> Answers:
-        """Answer every visit in round `t`; agents whose models are equal are answered by one gradient.
+        """Answer every visit in round `t`.
 
         A round that asks the same visit twice must name two purposes: each has noise of its own.
-
-        Equal models on the same batch have the same gradient, so computing it once is exact. On a complete graph
-        with equal weights all models coincide and the work falls from N^2 gradients to N.
         """
+        return self.asked(models, batches, visits, t, purpose).answers(torch.arange(len(visits.host)))
+
+    def asked(self, models: Sent, batches: Sequence[Batch], visits: Visits, t: int, purpose: str = "noise") -> Asked:
+        """The same, to be answered some visits after the others."""
+        return Asked(self, models, batches, visits, (purpose, t))
+
+
+@final
+class Asked:
+    """The visits of one round, each to be answered once.
+
+    Agents whose models are equal are answered by one gradient, which is kept until the last of them has its answer.
+    Equal models on the same batch have the same gradient, so this is exact. On a complete graph with equal weights all
+    models coincide and the work falls from N^2 gradients to N.
+    """
+
+    def __init__(
+        self,
+        grad: PrivateGradient,
+        models: Sent,
+        batches: Sequence[Batch],
+        visits: Visits,
+        stream: tuple[str, int],  # purpose and round, which name the noise together with an edge
+    ) -> None:
+        self.visits = visits
+        self._grad, self._rows, self._batches, self._stream = grad, models.rows, batches, stream
         first = first_equal(models.rows)
-        host, edges = visits.host.tolist(), visits.edges.tolist()
+        at, hosts = models.at.tolist(), visits.host.tolist()
+        self._pieces = [(first[m], host) for m, host in zip(at, hosts, strict=True)]  # model and batch of every visit
+        self._left = Counter(self._pieces)
+        self._kept: dict[tuple[int, int], Clipped] = {}
+        self._about: dict[int, Clipped] = {}
+        self._memory = np.empty(0, models.rows.numpy().dtype)
+        self._lent: weakref.ref[np.ndarray] | None = None
+
+    @property
+    def about(self) -> list[Clipped]:
+        """Per visit, diagnostics; all must have been answered."""
+        return [self._about[k] for k in range(len(self._pieces))]
+
+    def answers(self, numbers: Tensor) -> Answers:
+        """Answer the visits with these numbers."""
+        visits = Visits(self.visits.edges[numbers], self.visits.host[numbers])
+        number, edges = numbers.tolist(), visits.edges.tolist()
+        assert self._about.keys().isdisjoint(number), "another answer to the same visit would be another release"
         work: dict[tuple[int, int], list[int]] = {}
-        for k, at in enumerate(models.at.tolist()):
-            work.setdefault((first[at], host[k]), []).append(k)
-        private = models.rows.new_empty(len(host), models.rows.shape[1])
-        own = models.rows.new_empty(len(batches), models.rows.shape[1])
-        about: dict[int, Clipped] = {}
+        for k, n in enumerate(number):
+            work.setdefault(self._pieces[n], []).append(k)
+        selves = {k: row for row, k in enumerate(k for k, (i, j) in enumerate(edges) if i == j)}
+        private = self._room(len(edges))
+        own = self._rows.new_empty(len(selves), self._rows.shape[1])
+        into = private.unbind(0)
 
         def answer(piece: tuple[int, int]) -> None:
-            # A copy starts at an aligned address whatever the row's number, and alignment can change last bits.
-            row = models.rows[piece[0]].clone()
-            result = self.clip(self.model, row, batches[piece[1]])
+            result = self._gradient(piece, len(work[piece]))
+            about = result._replace(gradient=result.gradient.new_empty(0))
             for k in work[piece]:
-                i, j = edges[k]
-                if i == j:
-                    own[piece[1]] = result.gradient
-                private[k] = result.gradient
-                if self.std:
-                    factor = 1.0 if self.factors is None else float(self.factors[i, j])
-                    self.randomness.perturb(private[k], factor * self.std, purpose, t, i, j)
-                about[k] = result._replace(gradient=result.gradient.new_empty(0))
+                if k in selves:
+                    own[selves[k]] = result.gradient
+                self._perturb(result.gradient, edges[k], into[k])
+                self._about[number[k]] = about
 
         each(answer, work)
-        return Answers(private, own, [about[k] for k in range(len(host))], visits)
+        if len(self._about) == len(self._pieces):  # nothing is left to answer
+            self._memory = np.empty(0, self._memory.dtype)
+        return Answers(private, own, [self._about[n] for n in number], visits)
+
+    def _room(self, rows: int) -> Tensor:
+        """Memory for so many answers: that of the answers before, unless somebody still holds them.
+
+        A large block of fresh memory costs more than what is then done with it.
+        """
+        size = rows * self._rows.shape[1]
+        if size > len(self._memory) or (self._lent is not None and self._lent() is not None):
+            self._memory = np.empty(size, self._memory.dtype)
+        lent = self._memory[:size]  # alive as long as a tensor or a view of it is
+        self._lent = weakref.ref(lent)
+        return torch.from_numpy(lent).view(rows, self._rows.shape[1])
+
+    def _gradient(self, piece: tuple[int, int], uses: int) -> Clipped:
+        """The gradient of a model on a batch, computed when it is first needed and forgotten after its last use."""
+        result = self._kept.pop(piece, None)
+        if result is None:
+            # A copy starts at an aligned address whatever the row's number, and alignment can change last bits.
+            result = self._grad.clip(self._grad.model, self._rows[piece[0]].clone(), self._batches[piece[1]])
+        self._left[piece] -= uses
+        if self._left[piece]:
+            self._kept[piece] = result
+        return result
+
+    def _perturb(self, gradient: Tensor, edge: list[int], into: Tensor) -> None:
+        (i, j), std, factors = edge, self._grad.std, self._grad.factors
+        if std:
+            factor = 1.0 if factors is None else float(factors[i, j])
+            self._grad.randomness.perturb(gradient, factor * std, *self._stream, i, j, into=into)
+        else:
+            into.copy_(gradient)

@@ -32,8 +32,8 @@ class Randomness(Protocol):
         """Numbers in [0, 1), float64."""
         ...
 
-    def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
-        """Add N(0, std^2) to every entry of a contiguous CPU row, in place."""
+    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+        """Write row + N(0, std^2), entry by entry, to `into`; both are contiguous CPU rows, and may be the same."""
         ...
 
 
@@ -49,19 +49,18 @@ class Reproducible:
         """From the generator of the key."""
         return generator(self.seed, purpose, *where).random(count)
 
-    def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
+    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
         """Float32: Box-Muller on the ChaCha20 stream of the key. Float64, which is for checks: the key's generator."""
-        values, kernels = rows.view(-1).numpy(), noise.kernels()
+        values, out, kernels = row.view(-1).numpy(), into.view(-1).numpy(), noise.kernels()
         if values.dtype != np.float32:
-            values += std * generator(self.seed, purpose, *where).standard_normal(values.size)
+            np.add(values, std * generator(self.seed, purpose, *where).standard_normal(values.size), out=out)
             return
         key = cipher_key(self.seed, purpose, *where)
-        if kernels is not None and values.flags.c_contiguous:
-            at = values.ctypes.data
-            kernels.dpdl_perturb(key, values.size, at, std, at)
+        if kernels is not None and values.flags.c_contiguous and out.flags.c_contiguous:
+            kernels.dpdl_perturb(key, values.size, values.ctypes.data, std, out.ctypes.data)
         else:
             stream = _stream(key, bytes(16))
-            _add(values, std, lambda size: _keyed_normals(stream, size))
+            _add(values, std, lambda size: _keyed_normals(stream, size), out)
 
 
 @final
@@ -79,10 +78,11 @@ class Secure:
         words = np.frombuffer(_stream(os.urandom(32), os.urandom(16)).update(bytes(8 * count)), np.uint64)
         return (words >> np.uint64(11)) * 2.0**-53
 
-    def perturb(self, rows: Tensor, std: float, purpose: str, *where: int) -> None:
+    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
         """Two normals from every two uniforms."""
         stream = _stream(os.urandom(32), os.urandom(16))
-        _add(rows.view(-1).numpy(), std, lambda size: _normals(_words(stream, size + size % 2))[:size])
+        values, out = row.view(-1).numpy(), into.view(-1).numpy()
+        _add(values, std, lambda size: _normals(_words(stream, size + size % 2))[:size], out)
 
 
 PIECE = 16_384
@@ -90,14 +90,14 @@ PIECE = 16_384
 _ZEROS = bytes(8 * PIECE)
 
 
-def _add(values: np.ndarray, std: float, normals: Callable[[int], np.ndarray]) -> None:
-    """Add the next float64 normals; the sum is rounded once."""
+def _add(values: np.ndarray, std: float, normals: Callable[[int], np.ndarray], out: np.ndarray) -> None:
+    """Write values + std times the next float64 normals to `out`; the sum is rounded once."""
     for start in range(0, values.size, PIECE):
         piece = values[start : start + PIECE]
         sums = normals(piece.size)
         sums *= std
         sums += piece
-        piece[...] = sums
+        out[start : start + PIECE] = sums
 
 
 def _stream(key: bytes, nonce: bytes) -> CipherContext:
