@@ -14,7 +14,7 @@ import dpdl
 SOURCE = Path(dpdl.__file__).parent
 LAYERS = [
     {"cli"},
-    {"report", "audit", "bench"},
+    {"report", "audit", "bench", "attacks"},
     {"run", "theory"},
     {"algorithms"},
     {"net"},

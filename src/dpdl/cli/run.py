@@ -13,6 +13,7 @@ from dpdl.errors import PrivacyRefused
 
 if TYPE_CHECKING:
     from dpdl.run.plan import Plan
+    from dpdl.run.record import Wish
 
 PLACEMENT = "alone, threads:K, or gloo (under torchrun)"
 
@@ -23,19 +24,37 @@ PLACEMENT = "alone, threads:K, or gloo (under torchrun)"
 @experiment_options()
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="run folder [runs/NAME]")
 @click.option("--placement", default="alone", show_default=True, help=PLACEMENT)
+@click.option("--record", default=None, metavar="ROUNDS", help="record what leaves in these rounds, for dpdl attack")
+@click.option("--record-batches", default="", metavar="SIZES", help="play recorded rounds with such batches, too")
+@click.option("--record-links", default="all", show_default=True, help="links such as 0-1,1-0")
+@click.option("--record-limit", default=500, show_default=True, metavar="MB", help="most that a recording may take")
 @click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
 def run(
-    file: Path | None, preset: str | None, out: Path | None, placement: str, as_json: bool, quiet: bool, **options: Any
+    file: Path | None,
+    preset: str | None,
+    out: Path | None,
+    placement: str,
+    record: str | None,
+    record_batches: str,
+    record_links: str,
+    record_limit: int,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
 ) -> None:
     """Train. Options on the command line win over FILE.toml, which wins over the preset."""
     from dpdl.run.experiment import load
     from dpdl.run.plan import plan
+    from dpdl.run.record import wish_of
     from dpdl.run.store import new_folder
 
     experiment = load(file, preset, given(options))
     p = plan(experiment, progress=not quiet)
-    _go(p, out or new_folder(p.experiment), placement, as_json, quiet)
+    wish = None
+    if record:
+        wish = wish_of(record, record_batches, record_links, record_limit)
+    _go(p, out or new_folder(p.experiment), placement, as_json, quiet, record=wish)
 
 
 @click.command()
@@ -53,13 +72,21 @@ def resume(run_dir: Path, placement: str, as_json: bool, quiet: bool) -> None:
     _go(replan(run_dir, progress=not quiet), run_dir, placement, as_json, quiet, again=True)
 
 
-def _go(p: Plan, out: Path, placement: str, as_json: bool, quiet: bool, again: bool = False) -> None:
+def _go(
+    p: Plan,
+    out: Path,
+    placement: str,
+    as_json: bool,
+    quiet: bool,
+    again: bool = False,
+    record: Wish | None = None,
+) -> None:
     from dpdl.cli.show import Progress, show_result
     from dpdl.report.figures import draw_training
     from dpdl.run.train import launch
 
     with Progress(p, hidden=quiet) as progress:
-        result = launch(p, out=out, placement=placement, watch=progress, again=again)
+        result = launch(p, out=out, placement=placement, watch=progress, again=again, record=record)
     if result is None:  # another process speaks
         return
     picture = out / "training.png"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,14 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms import Info, State
-from dpdl.errors import RunFailed
+from dpdl.errors import InputError, RunFailed
 from dpdl.net import Net
 from dpdl.run.checkpoint import Checkpoint
 from dpdl.run.interrupt import Interrupted
 from dpdl.run.ledger import Ledger
 from dpdl.run.observe import Examiner, Gate, Meter, measure
 from dpdl.run.plan import Plan
+from dpdl.run.record import FOLDER, Recorder, Wish, play_aside
 from dpdl.run.store import RunFolder
 from dpdl.run.summary import epsilon_so_far
 from dpdl.transport import Transport
@@ -35,6 +37,7 @@ class Job:
     start: Checkpoint | None  # None: from the beginning
     watch: Watch
     stop: threading.Event
+    record: Wish | None = None
 
 
 class Loop:
@@ -47,7 +50,9 @@ class Loop:
         self.folder = folder
         self.metrics = folder.metrics() if folder else []
         self._meter = Meter(len(p.graph))
-        self._net = Net(p.graph, transport, [Gate(p.algorithm.releases(p.grad)), self._meter])
+        gate = Gate(p.algorithm.releases(p.grad))
+        self._recorder = _recorder(job, transport, folder)
+        self._net = Net(p.graph, transport, [gate, self._meter, *([self._recorder] if self._recorder else [])])
         self._examiner = Examiner(p.task, p.data)
         agents = self._net.agents
         self._done = start.round if start else 0
@@ -74,11 +79,10 @@ class Loop:
 
     def run(self) -> Tensor | None:
         """All rounds that are left; the models of all agents on process 0 (None elsewhere)."""
-        p, e = self.job.plan, self.job.plan.experiment
+        e = self.job.plan.experiment
         for t in range(self._done + 1, self.end + 1):
             self._pay(t)
-            batches = p.batches(self._net.agents, t)
-            self._state, info = p.algorithm.round(self._state, batches, self._net, p.grad, t)
+            info = self._round(t)
             self._broken += info.values["broken_gradients"].long()
             due = t == 1 or t % e.eval_every == 0 or t == self.end
             found = self._measure(info, t) if due else None
@@ -87,6 +91,18 @@ class Loop:
             if self._net.transport.rank == 0:
                 self.job.watch(t, found)
         return self._collect_finite(self._state["x"], self.end)
+
+    def _round(self, t: int) -> Info:
+        """One round of the algorithm, recorded if that was asked for."""
+        p = self.job.plan
+        batches = p.batches(self._net.agents, t)
+        recorder = self._recorder
+        if recorder and t in recorder.wish.rounds:
+            for size in recorder.wish.batches:
+                play_aside(p, self._state, recorder, size, t)
+        with recorder.round(t) if recorder and t in recorder.wish.around() else nullcontext():
+            self._state, info = p.algorithm.round(self._state, batches, self._net, p.grad, t)
+        return info
 
     def _pay(self, t: int) -> None:
         """Process 0 enters round t in the ledger, or asks all to stop; nobody goes on before it has."""
@@ -144,3 +160,13 @@ class Loop:
 
     def _advice(self) -> str:
         return f"; its state is saved, continue with: dpdl resume {self.folder.path}" if self.folder else ""
+
+
+def _recorder(job: Job, transport: Transport, folder: RunFolder | None) -> Recorder | None:
+    if job.record is None:
+        return None
+    if transport.size > 1 or folder is None:
+        raise InputError("A recording needs a run folder and placement 'alone', where all messages pass one exit.")
+    recorder = Recorder(folder.path / FOLDER, job.record)
+    recorder.start(job.plan)
+    return recorder

@@ -18,6 +18,7 @@ from dpdl.run.interrupt import interruptible
 from dpdl.run.loop import Job, Loop, Watch
 from dpdl.run.placement import place
 from dpdl.run.plan import Plan, plan
+from dpdl.run.record import Wish, check
 from dpdl.run.store import RunFolder
 from dpdl.run.summary import summarise
 from dpdl.tasks.data import Dataset
@@ -50,14 +51,16 @@ def train(
     out: Path | str | None = None,
     placement: str = "alone",
     watch: Watch | None = None,
+    record: Wish | None = None,
 ) -> Result:
     """Train, with the experiment's names or with your own data, module and graph in their place.
 
     With `out`, a run folder is written there. `placement` is `alone` or `threads:K`; several processes are started
-    by `torchrun -m dpdl run ... --placement gloo`.
+    by `torchrun -m dpdl run ... --placement gloo`. `record` writes what leaves in some rounds into the run folder, for
+    attacks.
     """
     p = plan(experiment, data=data, model=model, graph=graph)
-    return _here(launch(p, out=Path(out) if out else None, placement=placement, watch=watch))
+    return _here(launch(p, out=Path(out) if out else None, placement=placement, watch=watch, record=record))
 
 
 def resume(
@@ -94,8 +97,18 @@ def replan(
     return p
 
 
-def launch(p: Plan, *, out: Path | None, placement: str, watch: Watch | None, again: bool = False) -> Result | None:
+def launch(
+    p: Plan,
+    *,
+    out: Path | None,
+    placement: str,
+    watch: Watch | None,
+    again: bool = False,
+    record: Wish | None = None,
+) -> Result | None:
     """Run a plan on a placement; the result on process 0, None elsewhere. `again` continues what is in `out`."""
+    if record:
+        check(record, p)
     start = RunFolder(out).last() if out and again else None
     results: list[Result] = []
 
@@ -112,7 +125,7 @@ def launch(p: Plan, *, out: Path | None, placement: str, watch: Watch | None, ag
             results.append(result)
 
     with one_thread_per_operation(), interruptible() as stop:
-        job = Job(p, start, watch or (lambda t, metrics: None), stop)
+        job = Job(p, start, watch or (lambda t, metrics: None), stop, record)
         place(placement, work)
     return results[0] if results else None
 

@@ -1,0 +1,1 @@
+"""What an adversary can rebuild from what left an agent."""

@@ -1,0 +1,105 @@
+"""The recorded view: what an adversary saw on the wire, and what everybody knows. Attacks read nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from dpdl.errors import InputError
+from dpdl.tasks import models
+from dpdl.tasks.task import Task
+
+FORMAT = 1
+HOW = "record one with: dpdl run ... --record ROUNDS [--record-batches SIZES]"
+
+Messages = Mapping[str, Mapping[tuple[int, int], Tensor]]
+"""Channel -> (source, target) -> row."""
+
+
+@final
+class View:
+    """One recording. `module` stands in for the model's name when the run was given an object of its own."""
+
+    def __init__(self, folder: Path, module: nn.Module | None = None) -> None:
+        self.folder = folder
+        self._module = module
+        try:
+            self.facts: dict[str, Any] = json.loads((folder / "public.json").read_text("utf-8"))
+            index = json.loads((folder / "index.json").read_text("utf-8"))
+            self.files: list[str] = index["files"]
+            self.rounds: list[int] = index["rounds"]  # those that were asked for; their neighbours are there too
+            self.batches: list[int] = index["batches"]
+        except OSError:
+            raise InputError(f"Run {str(folder.parent)!r} has no recording; {HOW}.") from None
+        except (ValueError, KeyError) as failure:
+            raise InputError(f"The recording in {str(folder)!r} is damaged: {failure}.") from failure
+        if self.facts.get("format") != FORMAT:
+            raise InputError(f"The recording in {str(folder)!r} was written by another version of dpdl.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The experiment's options, without the seed."""
+        options: dict[str, Any] = self.facts["experiment"]
+        return options
+
+    @cached_property
+    def W(self) -> np.ndarray:  # noqa: N802, the paper's letter
+        """The weights of the graph."""
+        return np.array(self.facts["W"])
+
+    @cached_property
+    def task(self) -> Task:
+        """The model's architecture; its initial parameters are not the run's."""
+        built = self._module or models.build(self.options["model"], self.task_shape, self.facts["classes"], 0)
+        return Task(built)
+
+    @property
+    def task_shape(self) -> tuple[int, ...]:
+        """The shape of one record."""
+        return tuple(self.facts["shape"])
+
+    def neighbours(self, agent: int) -> list[int]:
+        """Those an agent has links to."""
+        return [j for j in np.flatnonzero(self.W[agent]).tolist() if j != agent]
+
+    def _sizes(self) -> dict[int, list[int | None]]:
+        """Recorded rounds, and the sizes of batches they were played with (None: the run's own)."""
+        found: dict[int, list[int | None]] = {}
+        for name in self.files:
+            t, _, size = name.removesuffix(".safetensors").partition("-b")
+            found.setdefault(int(t), []).append(int(size) if size else None)
+        return found
+
+    def messages(self, t: int, batch: int | None = None) -> Messages:
+        """All that was recorded of a round."""
+        name = f"{t:06d}{'' if batch is None else f'-b{batch}'}.safetensors"
+        if name not in self.files:
+            raise InputError(self._missing(t, batch))
+        try:
+            with safe_open(self.folder / name, "pt") as file:
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError) as failure:
+            raise InputError(f"The recording {str(self.folder / name)!r} cannot be read: {failure}.") from failure
+        found: dict[str, dict[tuple[int, int], Tensor]] = {}
+        for channel in sorted({key.rsplit(".", 1)[0] for key in tensors}):
+            edges, rows, at = (tensors[f"{channel}.{part}"] for part in ("edges", "rows", "at"))
+            pairs = zip(edges.tolist(), at.tolist(), strict=True)
+            found[channel] = {(source, target): rows[k] for (source, target), k in pairs}
+        return found
+
+    def _missing(self, t: int, batch: int | None) -> str:
+        rounds = self._sizes()
+        if t not in rounds:
+            return f"Round {t} was not recorded; recorded are {', '.join(map(str, self.rounds)) or 'none'}; {HOW}."
+        sizes = sorted(size for size in rounds[t] if size is not None)
+        own = f"the run's own ({self.options['batch']})" if None in rounds[t] else ""
+        known = ", ".join([*map(str, sizes), *([own] if own else [])])
+        asked = self.options["batch"] if batch is None else batch
+        return f"Round {t} was not recorded with batches of {asked}; recorded are {known}; {HOW}."

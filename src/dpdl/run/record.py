@@ -1,0 +1,202 @@
+"""Recording what leaves: files that hold what an adversary on the wire sees, and what everybody knows, and no more.
+
+`recording/public.json` has what is public: the algorithm's options without the seed, the graph, the model's name, how
+pixels become numbers. `recording/ROUND.safetensors` has the messages of a round, `recording/ROUND-bB.safetensors` those
+of the same round played with batches of B records each, and `recording/index.json` lists them.
+
+Around every round that is asked for, the one before and the one after are recorded too: an adversary compares them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from dpdl.algorithms import State
+from dpdl.errors import InputError
+from dpdl.keys import digest
+from dpdl.net import Leaving, Net
+from dpdl.privacy.noise import Reproducible
+from dpdl.privacy.sampling import FixedSize
+from dpdl.rows import first_equal
+from dpdl.run.files import write, write_json
+from dpdl.run.observe import Gate
+from dpdl.run.plan import Plan
+
+FORMAT = 1
+FOLDER = "recording"
+MEGABYTE = 10**6
+
+
+@final
+@dataclass(frozen=True)
+class Wish:
+    """What is to be recorded."""
+
+    rounds: tuple[int, ...]
+    batches: tuple[int, ...] = ()  # sizes of batches to play these rounds with, besides the run's own
+    links: frozenset[tuple[int, int]] | None = None  # (source, target); None: all
+    megabytes: int = 500  # no more than this is written
+
+    def around(self) -> set[int]:
+        """The rounds and their neighbours."""
+        return {t + k for t in self.rounds for k in (-1, 0, 1)}
+
+
+def check(wish: Wish, plan: Plan) -> None:
+    """Refuse what cannot be recorded."""
+    last = plan.experiment.rounds
+    for t in wish.rounds:
+        if not 1 <= t <= last:
+            raise InputError(f"Round {t} cannot be recorded: the run has rounds 1 to {last}.")
+    fewest = min(map(len, plan.parts))
+    for size in wish.batches:
+        if not 1 <= size <= fewest:
+            raise InputError(f"A recorded batch must have 1 to {fewest} records (some agent has no more), not {size}.")
+    if wish.batches and not plan.grad.randomness.repeatable:
+        raise InputError(
+            "Batches of other sizes are extra releases: with secure randomness only the run itself is recorded."
+        )
+    present = {(int(i), int(j)) for i, j in plan.graph.edges if i != j}
+    for i, j in sorted((wish.links or set()) - present):
+        raise InputError(f"Link {i}-{j} cannot be recorded: the graph has no such edge.")
+
+
+def with_batches_of(plan: Plan, size: int) -> Plan:
+    """The same plan with batches of another size; batches and noise come from streams of their own."""
+    randomness = Reproducible(digest(plan.experiment.seed, "batches of another size", size) % 2**62)
+    clip: Any = plan.grad.clip
+    if hasattr(clip, "batch_size"):
+        clip = replace(clip, batch_size=size)
+    grad = replace(plan.grad, clip=clip, batch_size=size, randomness=randomness)
+    return replace(plan, grad=grad, sampling=FixedSize(size))
+
+
+def play_aside(plan: Plan, state: State, recorder: Recorder, size: int, t: int) -> None:
+    """Play rounds t and t + 1 with batches of another size, from the state before round t; then forget them."""
+    aside = with_batches_of(plan, size)
+    net = Net(plan.graph, observers=[Gate(plan.algorithm.releases(aside.grad)), recorder])
+    for r in (t, t + 1):
+        with recorder.round(r, size):
+            state, _ = plan.algorithm.round(state, aside.batches(net.agents, r), net, aside.grad, r)
+
+
+@final
+@dataclass
+class Recorder:
+    """An observer at the exit that writes what passes while a round is open."""
+
+    folder: Path
+    wish: Wish
+    _parts: dict[str, list[tuple[Tensor, Tensor]]] | None = None
+    _written: int = 0
+    _files: list[str] = field(default_factory=list)
+    _full: str | None = None  # the first file that did not fit
+
+    def start(self, plan: Plan) -> None:
+        """Write what is public."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "public.json", public(plan))
+        index = self.folder / "index.json"
+        if index.exists():  # a run that is resumed
+            known = json.loads(index.read_text("utf-8"))
+            self._files, self._written, self._full = known["files"], known["bytes"], known["full"]
+
+    def __call__(self, leaving: Leaving) -> None:
+        """Keep messages of the links that are asked for."""
+        if self._parts is None:
+            return
+        links = self.wish.links
+        kept = [k for k, (i, j) in enumerate(leaving.edges.tolist()) if links is None or (i, j) in links]
+        rows = leaving.rows[leaving.at[kept]].clone()
+        self._parts.setdefault(leaving.channel, []).append((leaving.edges[kept], rows))
+
+    @contextmanager
+    def round(self, t: int, batch: int | None = None) -> Iterator[None]:
+        """Record what passes; afterwards it is on the disk."""
+        self._parts = {}
+        try:
+            yield
+            self._write(name_of(t, batch), self._parts)
+        finally:
+            self._parts = None
+
+    def _write(self, name: str, parts: dict[str, list[tuple[Tensor, Tensor]]]) -> None:
+        tensors: dict[str, Tensor] = {}
+        for channel, pieces in parts.items():
+            edges, rows = (torch.cat(of) for of in zip(*pieces, strict=True))
+            rows, at = _once(rows)
+            tensors |= {f"{channel}.edges": edges, f"{channel}.rows": rows, f"{channel}.at": at}
+        content = save(tensors)
+        if self._full is None and self._written + len(content) <= self.wish.megabytes * MEGABYTE:
+            write(self.folder / name, content)
+            if name not in self._files:
+                self._files.append(name)
+                self._written += len(content)
+        else:
+            self._full = self._full or name
+        asked = {"rounds": self.wish.rounds, "batches": self.wish.batches}
+        facts = {**asked, "files": self._files, "bytes": self._written, "full": self._full}
+        write_json(self.folder / "index.json", facts)
+
+
+def _once(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Equal rows kept once, and where each is: an agent sends its model to many."""
+    first = first_equal(rows)
+    kept = sorted(set(first))
+    return rows[kept].contiguous(), torch.tensor([kept.index(k) for k in first])
+
+
+def name_of(t: int, batch: int | None) -> str:
+    """The file of a round; `batch`: played with batches of that size."""
+    return f"{t:06d}{'' if batch is None else f'-b{batch}'}.safetensors"
+
+
+def public(plan: Plan) -> dict[str, Any]:
+    """What everybody knows. The seed is not in it: it would tell batches and noise."""
+    e, data = plan.experiment.as_dict(), plan.data
+    return {
+        "format": FORMAT,
+        "experiment": {name: value for name, value in e.items() if name != "seed"},
+        "sigma": plan.grad.noise_multiplier,
+        "W": plan.graph.W.tolist(),
+        "graph": plan.graph.name,
+        "shape": list(data.shape),
+        "classes": data.classes,
+        "mean": list(data.mean),
+        "std": list(data.std),
+        "bytes_per_pixel": data.x.element_size(),
+        "parameters": plan.task.shapes,
+    }
+
+
+def wish_of(rounds: str, batches: str, links: str, megabytes: int) -> Wish:
+    """A wish in words: `200,400`, `1,4`, and `all` or links such as `0-1,1-0`."""
+    if megabytes < 1:
+        raise InputError(f"A recording needs at least 1 MB, not {megabytes}.")
+    chosen = None
+    if links != "all":
+        pairs = [word.split("-") for word in links.split(",")]
+        if not all(len(pair) == 2 and all(agent.isdecimal() for agent in pair) for pair in pairs):
+            raise InputError(f"Links must be 'all' or pairs of agents such as 0-1,1-0, not {links!r}.")
+        chosen = frozenset((int(i), int(j)) for i, j in pairs)
+    wished = numbers_of(rounds, "Recorded rounds")
+    if not wished:
+        raise InputError("Name at least one round to record, such as 200,400.")
+    return Wish(wished, numbers_of(batches, "Sizes of recorded batches"), chosen, megabytes)
+
+
+def numbers_of(words: str, what: str) -> tuple[int, ...]:
+    """Whole numbers separated by commas, ascending."""
+    try:
+        return tuple(sorted({int(word) for word in words.split(",") if word.strip()}))
+    except ValueError:
+        raise InputError(f"{what} must be whole numbers separated by commas, not {words!r}.") from None

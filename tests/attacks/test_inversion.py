@@ -1,0 +1,210 @@
+"""Attacks find what is there to be found, and no more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import dpdl
+from dpdl.attacks.harness import Case, attack, mean_image_of, row_of
+from dpdl.attacks.inverting import Problem, Settings, check, deep_leakage, invert
+from dpdl.attacks.labels import rate, recovered
+from dpdl.attacks.metrics import paired_test, pixels_of, score
+from dpdl.attacks.peel import able, peel, read
+from dpdl.attacks.pixels import Pixels
+from dpdl.attacks.targets import Target
+from dpdl.errors import InputError
+from dpdl.privacy.clipping import Unclipped
+from dpdl.run.record import Wish
+from dpdl.tasks.fused.network import understand
+from dpdl.tasks.models import cnn, lenet, mlp
+from dpdl.tasks.task import Task
+from dpdl.types import Batch
+from tests.test_cli import dpdl as command
+
+PIXELS = Pixels((0.5,), (0.5,))
+SHAPE = (1, 28, 28)
+
+
+def strokes(count: int, seed: int = 0) -> Tensor:
+    """Dark images with a few bright, soft strokes, normalised."""
+    draw = torch.Generator().manual_seed(seed)
+    x = torch.zeros(count, *SHAPE)
+    for image in x:
+        for _ in range(3):
+            y, z = torch.randint(5, 20, (2,), generator=draw).tolist()
+            image[0, y : y + 3, z : z + 8 - 2 * (y % 3)] = 1
+    kernel = torch.tensor([[1.0, 2, 1], [2, 4, 2], [1, 2, 1]])[None, None] / 16
+    return PIXELS.from_unit(nn.functional.conv2d(x, kernel, padding=1).clamp(0, 1))
+
+
+def quiet(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def problem_of(task: Task, x: Tensor, y: Tensor, noise: float = 0.0) -> Problem:
+    """Targets are the gradients of batches x (targets, batch, ...), with noise of a relative length."""
+    targets = []
+    for images, labels in zip(x, y, strict=True):
+        batch = Batch(images, labels, torch.zeros(len(labels), dtype=torch.int64))
+        g = Unclipped(len(labels))(task, task.initial, batch).gradient
+        g = g + noise * g.norm() * torch.nn.functional.normalize(torch.randn(g.shape), dim=0)
+        targets.append(Target(task.initial, g, 0))
+    return Problem(task, targets, tuple(x.shape[2:]))
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
+def test_the_input_of_the_first_linear_layer_is_read_off_exactly() -> None:
+    module = lenet(SHAPE, 10)
+    x, y = strokes(2)[:, None], torch.tensor([[3], [7]])
+    network = understand(module, SHAPE)
+    assert able(network)
+    _, a, _ = read(problem_of(Task(module), x, y), network)
+    torch.testing.assert_close(a, module[:7](x[:, 0]).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_single_images_are_rebuilt_from_clear_gradients_and_not_from_noisy_ones() -> None:
+    module = lenet(SHAPE, 10)
+    x, y = strokes(5)[:, None], torch.tensor([[3], [7], [1], [0], [4]])
+    settings, found = Settings(iterations=250, restarts=2), {}
+    for noise in (0.0, 5.0):
+        problem = problem_of(Task(module), x, y, noise)
+        images = peel(problem, understand(module, SHAPE), y, PIXELS, settings, quiet).images
+        found[noise] = [score(one, truth, PIXELS)[0] for one, truth in zip(images, x, strict=True)]
+    black = [score(torch.full_like(truth, -1.0), truth, PIXELS)[0].mse for truth in x]
+    ssim = sorted(s.ssim for s in found[0.0])
+    assert ssim[2] > 0.6
+    assert paired_test([s.mse for s in found[0.0]], black) < 0.05
+    assert paired_test([s.mse for s in found[5.0]], black) > 0.05
+
+
+def test_small_batches_are_inverted_towards_the_target() -> None:
+    """The objective at the reconstruction is far below that of another image, and images are in the box."""
+    task = Task(lenet(SHAPE, 10))
+    x, y = strokes(2)[None], torch.tensor([[3, 7]])
+    problem = problem_of(task, x, y)
+    found = invert(problem, y, PIXELS, Settings(iterations=120, restarts=2), quiet)
+    start = invert(problem, y, PIXELS, Settings(iterations=1, restarts=1), quiet)
+    assert float(found.objective) < 0.5 * float(start.objective)
+    assert found.images.min() >= -1 and found.images.max() <= 1
+    again = invert(problem, y, PIXELS, Settings(iterations=120, restarts=2), quiet)
+    assert torch.equal(found.images, again.images)
+    other = invert(problem, y, PIXELS, Settings(iterations=120, restarts=2, seed=5), quiet)
+    assert not torch.equal(found.images, other.images)
+
+
+class Smooth(nn.Module):
+    """A model that is easy for second-order methods."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(64, 40), nn.Sigmoid(), nn.Linear(40, 5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["idlg", "dlg"])
+def test_deep_leakage_is_exact_on_an_easy_model(known: bool) -> None:
+    x, y = torch.randn(1, 1, 1, 8, 8), torch.tensor([[2]])
+    problem = problem_of(Task(Smooth()), x, y)
+    labels = recovered(problem, 1, 0) if known else None
+    found = deep_leakage(problem, labels, 1, Settings(iterations=200, restarts=3), quiet)
+    assert float((found.images - x).square().mean()) < 1e-3
+
+
+def test_labels_are_recovered() -> None:
+    task = Task(lenet(SHAPE, 10))
+    single = torch.tensor([[3], [7], [1]])
+    assert torch.equal(recovered(problem_of(task, strokes(3)[:, None], single), 1, 0), single)
+    four = torch.tensor([[3, 3, 5, 9]])
+    found = recovered(problem_of(task, strokes(4)[None], four), 4, 0)
+    assert rate(found, four) >= 0.75
+    assert rate(torch.tensor([[1, 1, 2]]), torch.tensor([[2, 3, 1]])) == pytest.approx(2 / 3)
+
+
+class Cut(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        return g.clone()
+
+
+class Once(nn.Module):
+    """Its gradient cannot be differentiated again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return Cut.apply(self.linear(x.flatten(1)))
+
+
+def test_a_model_without_second_derivatives_is_refused_with_advice() -> None:
+    with pytest.raises(InputError, match="twice differentiable"):
+        check(Task(Once()), (1, 8, 8), 3)
+    for module, shape in ((mlp((1, 8, 8), 10), (1, 8, 8)), (cnn((3, 8, 8), 10), (3, 8, 8))):
+        check(Task(module), shape, 10)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "digits"
+    e = dpdl.Experiment(dataset="digits", graph="ring", agents=3, rounds=3, batch=16, noise="none", clip_unit="none")
+    dpdl.train(e, out=path, record=Wish((2,), (1, 2)))
+    return path
+
+
+def test_cases_are_scored_and_not_done_twice(run: Path, monkeypatch) -> None:
+    cases = [Case("cg", 2, 1), Case("mm", 2, 2, "recovered")]
+    settings = Settings(iterations=30, restarts=1)
+    first, plan = attack(run, cases, settings)
+    monkeypatch.setattr("dpdl.attacks.harness._play", lambda *args: pytest.fail("done before"))
+    second, _ = attack(run, cases, settings)
+    assert all(torch.equal(a.found, b.found) for a, b in zip(first, second, strict=True))
+    row = row_of(first[0], pixels_of(plan.data), mean_image_of(plan.data))
+    assert row["images"] == 3 and row["label_recovery"] == 1.0 and row["best_trivial"] in ("mean", "grey")
+    assert first[1].truth.shape == (3, 2, 1, 8, 8)
+
+
+def test_the_command_prints_rows_trivial_rows_and_draws(run: Path, monkeypatch, capsys) -> None:
+    words = ["--iterations", "5", "--restarts", "1", "--batch", "1,2", "--quiet", "--json"]
+    code, out, _ = command(monkeypatch, capsys, "attack", str(run), *words)
+    facts = json.loads(out)
+    assert code == 0
+    assert [(row["scenario"], row["batch"]) for row in facts["rows"]] == [
+        (scenario, batch) for batch in (1, 2) for scenario in ("cg", "mm", "self")
+    ]
+    assert {row["name"] for row in facts["trivial"]} == {"black", "grey", "mean", "random"}
+    assert Path(facts["gallery"]).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--rounds", "9"], "recorded are 2"),
+        (["--batch", "5"], "recorded are 1, 2"),
+        (["--scenario", "cgg"], "cg"),
+        (["--method", "magic"], "inverting"),
+        (["--method", "peel"], "take 'inverting'"),
+        (["--agents", "7"], "agents 0 to 2"),
+        (["--iterations", "0"], "at least 1"),
+        (["--scenario", "step", "--rounds", "x"], "whole numbers"),
+    ],
+)
+def test_wrong_input_is_one_sentence(run: Path, monkeypatch, capsys, words: list[str], hint: str) -> None:
+    code, _, err = command(monkeypatch, capsys, "attack", str(run), "--quiet", *words)
+    assert code == 2 and hint in err and err.count("\n") == 1

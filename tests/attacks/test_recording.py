@@ -1,0 +1,176 @@
+"""A recording is what passed the exit, and all that an attack may read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import dpdl
+from dpdl.attacks.targets import offered, target
+from dpdl.attacks.view import View
+from dpdl.errors import InputError
+from dpdl.run.record import Wish, check, wish_of, with_batches_of
+from tests.test_cli import dpdl as command
+
+OPTIONS = {"dataset": "digits", "graph": "ring", "agents": 4, "rounds": 4, "batch": 16, "seed": 3, "lr": 0.05}
+
+
+def recorded(path: Path, wish: Wish, **options) -> dpdl.train:
+    return dpdl.train(dpdl.Experiment(**{**OPTIONS, **options}), out=path, record=wish)
+
+
+@pytest.fixture(scope="module")
+def clear(tmp_path_factory) -> tuple[Path, dpdl.Result]:
+    """DPDL without noise and clipping: what was sent can be computed anew."""
+    path = tmp_path_factory.mktemp("runs") / "clear"
+    return path, recorded(path, Wish((3,), (1, 2)), algorithm="dpdl", noise="none", clip_unit="none")
+
+
+def gradient(result: dpdl.Result, model: torch.Tensor, agent: int, size: int, t: int) -> torch.Tensor:
+    """Of the records that an agent used when round t was played with batches of a size."""
+    plan = with_batches_of(result.plan, size)
+    batch = plan.batches(torch.tensor([agent]), t)[0]
+    assert len(batch.y) == size
+    return plan.grad.clip(plan.task, model, batch).gradient
+
+
+def test_the_round_its_neighbours_and_other_batches_are_there(clear) -> None:
+    view = View(clear[0] / "recording")
+    assert view.rounds == [3] and view.batches == [1, 2]
+    for t, size in ((2, None), (3, None), (4, None), (3, 1), (4, 1), (3, 2), (4, 2)):
+        messages = view.messages(t, size)
+        assert set(messages) == {"model", "gradient", "momentum"}
+        assert set(messages["gradient"]) == {(i, j) for i in range(4) for j in view.neighbours(i)}
+    with pytest.raises(InputError, match="Round 1 was not recorded"):
+        view.messages(1)
+    with pytest.raises(InputError, match="with batches of 7; recorded are 1, 2, the run's own"):
+        view.messages(3, 7)
+
+
+def test_a_recorded_cross_gradient_is_that_of_the_private_batch_at_the_sent_model(clear) -> None:
+    path, result = clear
+    view = View(path / "recording")
+    found = target(view, "cg", 3, 2, agent=1)
+    expected = gradient(result, found.model, 1, 2, 3)
+    torch.testing.assert_close(found.direction, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_an_eavesdropper_isolates_the_self_gradient_of_algorithm_1(clear) -> None:
+    path, result = clear
+    view = View(path / "recording")
+    found = target(view, "self", 3, 1, agent=2)
+    own = gradient(result, found.model, 2, 1, 3)
+    assert torch.cosine_similarity(found.direction, own, dim=0) > 0.9999
+    mixed = target(view, "mm", 3, 1, agent=2)
+    assert torch.cosine_similarity(mixed.direction, own, dim=0) < 0.999  # the neighbours' answers are in it
+
+
+def test_a_step_is_the_gradient_for_algorithms_that_send_models(tmp_path: Path) -> None:
+    result = recorded(tmp_path / "run", Wish((1,), (2,)), algorithm="dp-dpsgd", noise="none", clip_unit="none")
+    view = View(tmp_path / "run" / "recording")
+    assert offered(view, 1, 2) == ["step"]
+    found = target(view, "step", 1, 2, agent=0)
+    assert torch.cosine_similarity(found.direction, gradient(result, found.model, 0, 2, 1), dim=0) > 0.9999
+    with pytest.raises(InputError, match="dp-dpsgd sends model only"):
+        target(view, "cg", 1, 2, agent=0)
+
+
+def test_recording_does_not_change_the_run(clear) -> None:
+    plain = dpdl.train(dpdl.Experiment(**OPTIONS, algorithm="dpdl", noise="none", clip_unit="none"))
+    assert torch.equal(plain.models, clear[1].models)
+
+
+def test_noise_of_other_batches_is_larger_and_their_own(tmp_path: Path) -> None:
+    recorded(tmp_path / "noisy", Wish((2,), (1,)), algorithm="dpdl", sigma=5.0)
+    view = View(tmp_path / "noisy" / "recording")
+    own, single = (view.messages(2, size)["gradient"][0, 1] for size in (None, 1))
+    assert float(single.std() / own.std()) == pytest.approx(16, rel=0.2)  # sigma C / B, B = 1 instead of 16
+    assert abs(float(torch.corrcoef(torch.stack([own, single]))[0, 1])) < 0.1
+
+
+def test_what_is_public_does_not_tell_the_seed(clear) -> None:
+    facts = json.loads((clear[0] / "recording" / "public.json").read_text())
+    assert "seed" not in json.dumps(facts)
+
+
+def test_attacks_need_the_recording_alone(clear, tmp_path: Path) -> None:
+    """In a process that cannot import data, plans or runs, and where only the recording is."""
+    shutil.copytree(clear[0] / "recording", tmp_path / "recording")
+    code = f"""
+import sys
+for name in ("dpdl.tasks.data", "dpdl.tasks.partition", "dpdl.run.plan", "dpdl.run.train", "dpdl.run.record"):
+    sys.modules[name] = None
+import types
+package = sys.modules["dpdl"] = types.ModuleType("dpdl")
+package.__path__ = [{str(Path(dpdl.__file__).parent)!r}]
+from pathlib import Path
+import torch
+from dpdl.attacks.inverting import Problem, Settings, invert
+from dpdl.attacks.labels import recovered
+from dpdl.attacks.peel import peel
+from dpdl.attacks.pixels import Pixels
+from dpdl.attacks.targets import target
+from dpdl.attacks.view import View
+view = View(Path({str(tmp_path / "recording")!r}))
+problem = Problem(view.task, [target(view, "cg", 3, 1, 0)], view.task_shape)
+labels = recovered(problem, 1, 0)
+found = invert(problem, labels, Pixels((0.5,), (0.5,)), Settings(iterations=3, restarts=1), lambda a, b: None)
+assert found.images.shape == (1, 1, 1, 8, 8)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_more_is_written_than_allowed(tmp_path: Path) -> None:
+    recorded(tmp_path / "run", Wish((3,), (1, 2), megabytes=1), algorithm="dpdl", noise="none", model="cnn")
+    folder = tmp_path / "run" / "recording"
+    index = json.loads((folder / "index.json").read_text())
+    assert index["full"] is not None
+    assert sum(file.stat().st_size for file in folder.glob("*.safetensors")) <= 1e6
+
+
+def test_links_that_are_asked_for_are_recorded_and_no_others(tmp_path: Path) -> None:
+    recorded(tmp_path / "run", Wish((2,), links=frozenset({(0, 1)})), algorithm="dpdl", noise="none")
+    view = View(tmp_path / "run" / "recording")
+    assert all(set(rows) == {(0, 1)} for rows in view.messages(2).values())
+    with pytest.raises(InputError, match="record all links"):
+        target(view, "mm", 2, None, agent=2)
+
+
+@pytest.mark.parametrize(
+    ("wish", "hint"),
+    [
+        (Wish((9,)), "rounds 1 to 4"),
+        (Wish((2,), (10_000,)), "1 to "),
+        (Wish((2,), links=frozenset({(0, 2)})), "no such edge"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(clear, wish: Wish, hint: str) -> None:
+    with pytest.raises(InputError, match=hint):
+        check(wish, clear[1].plan)
+
+
+@pytest.mark.parametrize("words", [("x", "", "all", 5), ("2", "a", "all", 5), ("2", "", "0:1", 5), ("2", "", "all", 0)])
+def test_words_that_are_no_wish_are_refused(words) -> None:
+    with pytest.raises(InputError):
+        wish_of(*words)
+
+
+def test_other_placements_and_secure_randomness_are_refused(tmp_path: Path) -> None:
+    e = dpdl.Experiment(**OPTIONS, noise="none")
+    with pytest.raises(InputError, match="placement 'alone'"):
+        dpdl.train(e, out=tmp_path / "a", record=Wish((2,)), placement="threads:2")
+    with pytest.raises(InputError, match="extra releases"):
+        recorded(tmp_path / "b", Wish((2,), (1,)), randomness="secure", sigma=1.0)
+
+
+def test_a_run_without_recording_says_how_to_make_one(monkeypatch, capsys, tmp_path: Path) -> None:
+    dpdl.train(dpdl.Experiment(**OPTIONS, noise="none"), out=tmp_path / "run")
+    code, _, err = command(monkeypatch, capsys, "attack", str(tmp_path / "run"))
+    assert code == 2 and "--record ROUNDS" in err
