@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -69,7 +69,11 @@ def test_the_direction_is_the_shortest_of_all_that_are_allowed(problem) -> None:
     assert np.linalg.norm(z - direction(M, g, margin)) <= 1e-5 * size
 
 
+CANCELLING = np.array([[-1.0, -2, 0, -1], [0, -2, -1, 1], [1, 1, -2, -2], [-1, -1, 2, 2]])
+
+
 @settings(max_examples=300, deadline=None)
+@example((CANCELLING, np.array([1.0, -1, -1, 1]), 0.0))
 @given(problems())
 def test_the_direction_meets_the_conditions_of_an_optimum(problem) -> None:
     """Where the multiplier is above the margin the product with the row is zero, elsewhere it is not negative."""

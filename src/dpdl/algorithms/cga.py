@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 RIDGE = 1e-12
 """Of the problem with rows of unit length: equal rows share a multiplier."""
+SWEEPS = 100
 SHORT = 1e-200
 """A row that is shorter than this, times the direction's length, counts as zero; its multiplier would be no number."""
 
@@ -165,12 +166,23 @@ def _above(gram: Vector, slope: Vector) -> Vector:
     A = root[:, None] * vectors.T
     b = -(vectors.T @ slope) / root
     try:
-        return np.asarray(nnls(A, b, maxiter=100 * len(b))[0])
+        return _polished(gram, slope, np.asarray(nnls(A, b, maxiter=100 * len(b))[0]))
     except RuntimeError:
         raise RunFailed(
             f"CGA found no combination of {len(b)} neighbours' gradients in {100 * len(b)} steps; "
             "choose another margin or seed."
         ) from None
+
+
+def _polished(gram: Vector, slope: Vector, u: Vector) -> Vector:
+    """One entry after the other to its best value, until nothing moves: rows that cancel can mislead `nnls`."""
+    for _ in range(SWEEPS):
+        before = u.copy()
+        for k in range(len(u)):
+            u[k] = max(0.0, u[k] - (gram[k] @ u + slope[k]))
+        if np.abs(u - before).max() <= 1e-12:
+            break
+    return u
 
 
 def _mean_of_neighbours(v: Tensor, net: Part) -> Tensor:
