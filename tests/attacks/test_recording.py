@@ -43,8 +43,8 @@ def gradient(result: dpdl.Result, model: torch.Tensor, agent: int, size: int, t:
 def test_the_round_its_neighbours_and_other_batches_are_there(clear) -> None:
     view = View(clear[0] / "recording")
     assert view.rounds == [3] and view.batches == [1, 2]
-    for t, size in ((2, None), (3, None), (4, None), (3, 1), (4, 1), (3, 2), (4, 2)):
-        messages = view.messages(t, size)
+    every = [view.messages(t, size) for t, size in ((2, None), (3, None), (4, None), (3, 1), (3, 2))]
+    for messages in (*every, view.after(3, None), view.after(3, 1), view.after(3, 2)):
         assert set(messages) == {"model", "gradient", "momentum"}
         assert set(messages["gradient"]) == {(i, j) for i in range(4) for j in view.neighbours(i)}
     with pytest.raises(InputError, match="Round 1 was not recorded"):

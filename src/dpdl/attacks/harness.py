@@ -74,6 +74,8 @@ def attack(
     """All cases, those that were done before from their files."""
     view = View(run_dir / FOLDER, model)
     plan = replan(run_dir, data=data, model=model)
+    if not plan.grad.randomness.repeatable:
+        raise InputError("A run with secure randomness cannot be scored: nobody knows any more which records it used.")
     pixels = pixels_of(plan.data)
     chosen = list(range(len(view.W))) if agents is None else list(agents)
     for agent in chosen:

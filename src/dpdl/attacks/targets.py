@@ -30,7 +30,7 @@ class Target(NamedTuple):
 
 
 # Algorithms whose model message already contains the round's gradient; in the others it shows one round later.
-STEPS_FIRST = {"qg-momentum": "step", "gradient-tracking": "model", "muffliato": "gossip", "dfedsam": "model"}
+STEPS_FIRST = {"qg-momentum": "step", "gradient-tracking": "model", "dfedsam": "model"}
 
 
 def cross_gradient(view: View, t: int, batch: int | None, agent: int) -> Target:
@@ -76,7 +76,7 @@ def model_step(view: View, t: int, batch: int | None, agent: int) -> Target:
         before, after, at = view.messages(t - 1), view.messages(t, batch), t - 1
     else:
         channel = "model"
-        before, after, at = view.messages(t, batch), view.messages(t + 1, batch), t
+        before, after, at = view.messages(t, batch), view.after(t, batch), t
     _channel(before, channel, "step", view)
     around = [agent, *view.neighbours(agent)]
     mixed = sum(float(view.W[agent, j]) * _sent(before, channel, j, at) for j in around)

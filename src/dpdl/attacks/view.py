@@ -73,13 +73,19 @@ class View:
         """Recorded rounds, and the sizes of batches they were played with (None: the run's own)."""
         found: dict[int, list[int | None]] = {}
         for name in self.files:
+            if "-after" in name:
+                continue
             t, _, size = name.removesuffix(".safetensors").partition("-b")
             found.setdefault(int(t), []).append(int(size) if size else None)
         return found
 
-    def messages(self, t: int, batch: int | None = None) -> Messages:
-        """All that was recorded of a round."""
-        name = f"{t:06d}{'' if batch is None else f'-b{batch}'}.safetensors"
+    def after(self, t: int, batch: int | None) -> Messages:
+        """All that was recorded of the round after."""
+        return self.messages(t + 1) if batch is None else self.messages(t, batch, "-after")
+
+    def messages(self, t: int, batch: int | None = None, which: str = "") -> Messages:
+        """All that was recorded of a round. Of what an agent sends twice to another, the first counts."""
+        name = f"{t:06d}{'' if batch is None else f'-b{batch}'}{which}.safetensors"
         if name not in self.files:
             raise InputError(self._missing(t, batch))
         try:
@@ -91,7 +97,9 @@ class View:
         for channel in sorted({key.rsplit(".", 1)[0] for key in tensors}):
             edges, rows, at = (tensors[f"{channel}.{part}"] for part in ("edges", "rows", "at"))
             pairs = zip(edges.tolist(), at.tolist(), strict=True)
-            found[channel] = {(source, target): rows[k] for (source, target), k in pairs}
+            found[channel] = {}
+            for (source, target), k in pairs:
+                found[channel].setdefault((source, target), rows[k])
         return found
 
     def _missing(self, t: int, batch: int | None) -> str:

@@ -2,7 +2,8 @@
 
 `recording/public.json` has what is public: the algorithm's options without the seed, the graph, the model's name, how
 pixels become numbers. `recording/ROUND.safetensors` has the messages of a round, `recording/ROUND-bB.safetensors` those
-of the same round played with batches of B records each, and `recording/index.json` lists them.
+of the same round played with batches of B records each, `recording/ROUND-bB-after.safetensors` those of the round after
+it, played so too, and `recording/index.json` lists them.
 
 Around every round that is asked for, the one before and the one after are recorded too: an adversary compares them.
 """
@@ -84,9 +85,9 @@ def play_aside(plan: Plan, state: State, recorder: Recorder, size: int, t: int) 
     """Play rounds t and t + 1 with batches of another size, from the state before round t; then forget them."""
     aside = with_batches_of(plan, size)
     net = Net(plan.graph, observers=[Gate(plan.algorithm.releases(aside.grad)), recorder])
-    for r in (t, t + 1):
-        with recorder.round(r, size):
-            state, _ = plan.algorithm.round(state, aside.batches(net.agents, r), net, aside.grad, r)
+    for later in (False, True):
+        with recorder.round(t, size, later):
+            state, _ = plan.algorithm.round(state, aside.batches(net.agents, t + later), net, aside.grad, t + later)
 
 
 @final
@@ -120,12 +121,12 @@ class Recorder:
         self._parts.setdefault(leaving.channel, []).append((leaving.edges[kept], rows))
 
     @contextmanager
-    def round(self, t: int, batch: int | None = None) -> Iterator[None]:
+    def round(self, t: int, batch: int | None = None, later: bool = False) -> Iterator[None]:
         """Record what passes; afterwards it is on the disk."""
         self._parts = {}
         try:
             yield
-            self._write(name_of(t, batch), self._parts)
+            self._write(name_of(t, batch, later), self._parts)
         finally:
             self._parts = None
 
@@ -155,9 +156,9 @@ def _once(rows: Tensor) -> tuple[Tensor, Tensor]:
     return rows[kept].contiguous(), torch.tensor([kept.index(k) for k in first])
 
 
-def name_of(t: int, batch: int | None) -> str:
-    """The file of a round; `batch`: played with batches of that size."""
-    return f"{t:06d}{'' if batch is None else f'-b{batch}'}.safetensors"
+def name_of(t: int, batch: int | None, later: bool) -> str:
+    """The file of a round; `batch`: played with batches of that size; `later`: the round after it, played so too."""
+    return f"{t:06d}{'' if batch is None else f'-b{batch}'}{'-after' if later else ''}.safetensors"
 
 
 def public(plan: Plan) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""The curve that is drawn is the one that was given."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpdl.errors import InputError
+from dpdl.report.roc import LOOKS, draw_roc, roc_figure
+
+CURVES = {"cross-gradient": ([0, 0, 0.002, 0.1, 1], [0, 0.05, 0.2, 0.9, 1]), "loss $x": ([0, 0.5, 1], [0, 0.5, 1])}
+
+
+def test_curves_are_drawn_on_logarithmic_axes_with_the_diagonal() -> None:
+    (axes,) = roc_figure(CURVES, "a run").axes
+    guess, first, second = axes.lines
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert axes.get_xlim() == axes.get_ylim() == (pytest.approx(0.001), 1)
+    assert guess.get_xdata()[0] == guess.get_ydata()[0] == pytest.approx(0.001)
+    np.testing.assert_allclose(first.get_xdata(), [0.001, 0.001, 0.002, 0.1, 1])
+    np.testing.assert_allclose(first.get_ydata(), [0.001, 0.05, 0.2, 0.9, 1])
+    assert first.get_color() != second.get_color()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["guessing", *CURVES]
+
+
+@pytest.mark.parametrize(("rate", "low"), [(0.3, 0.01), (0.01, 0.01), (0.00012, 1e-4), (1e-9, 1e-6)])
+def test_the_axes_begin_below_the_smallest_rate(rate: float, low: float) -> None:
+    (axes,) = roc_figure({"a": ([0, rate, 1], [0, 0.5, 1])}, "").axes
+    assert axes.get_xlim()[0] == pytest.approx(low)
+
+
+def test_the_picture_is_written_and_readable(tmp_path) -> None:
+    with Image.open(draw_roc(CURVES, "costs $5", tmp_path / "roc.png")) as image:
+        assert 800 <= min(image.size) <= max(image.size) <= 2400
+        assert np.asarray(image.convert("L")).std() > 5
+
+
+@pytest.mark.parametrize(
+    ("curves", "hint"),
+    [
+        ({}, "no curves"),
+        ({"a": ([0, 1], [0, 0.5, 1])}, "as many"),
+        ({"a": ([0], [0])}, "two at least"),
+        ({"a": ([0, 0.5, 0.4], [0, 0.5, 1])}, "ascending"),
+        ({"a": ([0, 1.5], [0, 1])}, "from 0 to 1"),
+        ({"a": ([0, float("nan")], [0, 1])}, "from 0 to 1"),
+        ({str(k): ([0, 1], [0, 1]) for k in range(len(LOOKS) + 1)}, "told apart"),
+    ],
+)
+def test_what_is_no_curve_is_refused(curves, hint: str) -> None:
+    with pytest.raises(InputError, match=hint):
+        roc_figure(curves, "")
+
+
+def test_matplotlib_is_not_loaded_before_it_is_needed() -> None:
+    code = "import sys, dpdl.report.roc; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
