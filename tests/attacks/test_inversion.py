@@ -181,7 +181,7 @@ def test_cases_are_scored_and_not_done_twice(run: Path, monkeypatch) -> None:
 
 
 def test_the_command_prints_rows_trivial_rows_and_draws(run: Path, monkeypatch, capsys) -> None:
-    words = ["--iterations", "5", "--restarts", "1", "--batch", "1,2", "--quiet", "--json"]
+    words = ["--iterations", "5", "--restarts", "1", "--batch", "1,2", "--membership", "--quiet", "--json"]
     code, out, _ = command(monkeypatch, capsys, "attack", str(run), *words)
     facts = json.loads(out)
     assert code == 0
@@ -189,7 +189,8 @@ def test_the_command_prints_rows_trivial_rows_and_draws(run: Path, monkeypatch, 
         (scenario, batch) for batch in (1, 2) for scenario in ("cg", "mm", "self")
     ]
     assert {row["name"] for row in facts["trivial"]} == {"black", "grey", "mean", "random"}
-    assert Path(facts["gallery"]).read_bytes().startswith(b"\x89PNG")
+    assert [row["scores"]["gradient"]["auc"] for row in facts["membership"] if row["scenario"] == "cg"] == [1.0, 1.0]
+    assert all(Path(facts[name]).read_bytes().startswith(b"\x89PNG") for name in ("gallery", "roc"))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--method", default="auto", show_default=True, help="auto, peel, inverting, dlg, idlg")
 @click.option("--iterations", default=1000, show_default=True, help="steps of every optimisation")
 @click.option("--restarts", default=4, show_default=True, help="starts of every optimisation; the best is kept")
+@click.option("--membership", "members", is_flag=True, help="also ask of records whether they were in the batch")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--gallery", type=click.Path(path_type=Path), default=None, help="picture [RUN/attack/gallery.png]")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
@@ -39,6 +40,7 @@ def attack(
     method: str,
     iterations: int,
     restarts: int,
+    members: bool,
     seed: int,
     gallery: Path | None,
     as_json: bool,
@@ -50,6 +52,7 @@ def attack(
     """
     from dpdl.attacks import harness
     from dpdl.attacks.inverting import Settings
+    from dpdl.attacks.membership import membership
     from dpdl.attacks.metrics import pixels_of
     from dpdl.attacks.view import View
     from dpdl.run.record import FOLDER
@@ -62,6 +65,7 @@ def attack(
     rows: list[dict[str, Any]] = []
     outcomes: list[tuple[str, Outcome]] = []
     trivial: list[dict[str, Any]] = []
+    inferred: list[dict[str, Any]] = []
     for run in runs:
         view = View(run / FOLDER)
         cases = _cases(view, scenario, rounds, batch, labels)
@@ -72,12 +76,20 @@ def attack(
         rows += [{"run": str(run), "who": who, **harness.row_of(outcome, pixels, mean)} for outcome in found]
         outcomes += [(f"{who}-{outcome.case.scenario.upper()}", outcome) for outcome in found]
         trivial = trivial or harness.trivial_rows(found[0], pixels, mean)
+        for case in cases if members else []:
+            facts = membership(run, case.scenario, case.round, case.batch, whose, seed)
+            inferred.append({"run": str(run), "who": who, **facts})
     path = gallery or runs[0] / "attack" / "gallery.png"
     _draw(outcomes, pixels, path)
+    facts = {"rows": rows, "trivial": trivial, "gallery": str(path)}
+    if members:
+        facts |= {"membership": inferred, "roc": str(_draw_roc(inferred, path.with_name("membership.png")))}
     if as_json:
-        click.echo(json.dumps({"rows": rows, "trivial": trivial, "gallery": str(path)}, allow_nan=False))
-    else:
-        _show(rows, trivial, path)
+        click.echo(json.dumps(facts, allow_nan=False))
+        return
+    _show(rows, trivial, path)
+    if members:
+        _show_members(inferred)
 
 
 def _cases(view: View, scenario: str, rounds: str, batch: str | None, labels: str) -> list[Case]:
@@ -169,17 +181,48 @@ def _show(rows: list[dict[str, Any]], trivial: list[dict[str, Any]], path: Path)
     table = Table(title="Reconstructions, medians over images")
     for name in ("who", "scenario"):
         table.add_column(name)
-    for name in ("round", "batch", "MSE", "PSNR", "SSIM", "MSE in [0, 1]", "labels", "by chance"):
+    for name in ("round", "batch", "MSE", "PSNR", "SSIM", "labels", "p"):
         table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
             *(row["who"], row["scenario"], str(row["round"]), str(row["batch"]), f"{row['mse']:.3f}"),
-            *(f"{row['psnr']:.1f}", f"{row['ssim']:.3f}", f"{row['mse_unit']:.4f}", f"{row['label_recovery']:.0%}"),
-            f"p = {row['p_better_than_trivial']:.2g}",
+            *(f"{row['psnr']:.1f}", f"{row['ssim']:.2f}", f"{row['label_recovery']:.0%}"),
+            f"{row['p_better_than_trivial']:.2g}",
         )
     for row in trivial:
-        numbers = (f"{row['mse']:.3f}", f"{row['psnr']:.1f}", f"{row['ssim']:.3f}", f"{row['mse_unit']:.4f}")
+        numbers = (f"{row['mse']:.3f}", f"{row['psnr']:.1f}", f"{row['ssim']:.2f}")
         table.add_row("nobody", row["name"], "", "", *numbers, "", "", style="dim")
     console = Console()
     console.print(table)
+    console.print(
+        "p: of a paired test that images are no better than the best one that needs no attack.", highlight=False
+    )
     console.print(f"Pictures: {path}", highlight=False, soft_wrap=True)
+
+
+def _draw_roc(inferred: list[dict[str, Any]], path: Path) -> Path:
+    from dpdl.report.roc import draw_roc
+
+    curves = {}
+    for facts in inferred:
+        found = facts["scores"]["gradient"]
+        curves[f"{facts['who']}-{facts['scenario'].upper()}, round {facts['round']}"] = (found["fpr"], found["tpr"])
+    return draw_roc(curves, "Was this record in the batch?", path)
+
+
+def _show_members(inferred: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Was this record in the batch?")
+    for name in ("who", "scenario", "round", "batch", "AUC", "95 %", "true positives at 1 % false ones"):
+        table.add_column(name, justify="left" if name in ("who", "scenario") else "right")
+    for facts in inferred:
+        found = facts["scores"]["gradient"]
+        low, high = found["auc_interval"]
+        at = found["tpr_at_1_percent"]
+        table.add_row(
+            *(facts["who"], facts["scenario"], str(facts["round"]), str(facts["batch"] or "own")),
+            *(f"{found['auc']:.3f}", f"{low:.2f} to {high:.2f}", "too few records" if at is None else f"{at:.1%}"),
+        )
+    Console().print(table)
