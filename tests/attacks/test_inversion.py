@@ -176,7 +176,12 @@ def test_cases_are_scored_and_not_done_twice(run: Path, monkeypatch) -> None:
     second, _ = attack(run, cases, settings)
     assert all(torch.equal(a.found, b.found) for a, b in zip(first, second, strict=True))
     row = row_of(first[0], pixels_of(plan.data), mean_image_of(plan.data))
-    assert row["images"] == 3 and row["label_recovery"] == 1.0 and row["best_trivial"] in ("mean", "grey")
+    assert (
+        row["images"] == 3
+        and row["label_recovery"] == 1.0
+        and row["labels"] == "known"
+        and row["best_trivial"] in ("mean", "grey")
+    )
     assert first[1].truth.shape == (3, 2, 1, 8, 8)
 
 

@@ -56,7 +56,7 @@ class Outcome:
     method: str
     found: Tensor  # (targets, batch, C, H, W)
     truth: Tensor
-    found_labels: Tensor  # (targets, batch)
+    read_labels: Tensor  # (targets, batch), read off the last layer
     true_labels: Tensor
     objective: Tensor
 
@@ -112,14 +112,15 @@ def _play(
     problem = Problem(
         view.task, [target(view, case.scenario, case.round, case.batch, agent) for agent in agents], view.task_shape
     )
-    known = true_labels if case.labels == "known" else recovery.recovered(problem, smallest, settings.seed)
+    read = recovery.recovered(problem, smallest, settings.seed)
+    known = true_labels if case.labels == "known" else read
     method = method_of(view, settings.method, smallest)
     parts = []
     for start in range(0, len(agents), TOGETHER):
         some = problem.some(slice(start, start + TOGETHER))
         parts.append(_invert(view, some, known[start : start + TOGETHER], pixels, settings, method, watch))
     found = Found(*(torch.cat(of) for of in zip(*parts, strict=True)))
-    return Outcome(case, method, found.images, truth, known, true_labels, found.objective)
+    return Outcome(case, method, found.images, truth, read, true_labels, found.objective)
 
 
 def method_of(view: View, method: str, batch: int) -> str:
@@ -163,7 +164,7 @@ def row_of(outcome: Outcome, pixels: Pixels, mean_image: Tensor) -> dict[str, An
         "round": outcome.case.round,
         "batch": int(outcome.truth.shape[1]),
         **medians,
-        "label_recovery": recovery.rate(outcome.found_labels, outcome.true_labels),
+        "label_recovery": recovery.rate(outcome.read_labels, outcome.true_labels),
         "labels": outcome.case.labels,
         "method": outcome.method,
         "images": len(scores),
@@ -218,7 +219,7 @@ def _name(case: Case, settings: Settings, agents: Sequence[int]) -> str:
 def _packed(outcome: Outcome) -> bytes:
     tensors = {
         name: getattr(outcome, name).contiguous().clone()
-        for name in ("found", "truth", "found_labels", "true_labels", "objective")
+        for name in ("found", "truth", "read_labels", "true_labels", "objective")
     }
     return save(tensors, {"method": outcome.method})
 
