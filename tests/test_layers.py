@@ -18,7 +18,7 @@ LAYERS = [
     {"run", "theory"},
     {"algorithms"},
     {"net"},
-    {"graph", "privacy", "tasks", "transport"},
+    {"graph", "privacy", "tasks", "transport", "paper"},
     {"types", "keys", "rows", "parallel", "native"},
     {"errors"},
 ]

@@ -38,8 +38,11 @@ def dots(a: Tensor, b: Tensor) -> tuple[float, float]:
     return float(along), float(square)
 
 
+@pytest.mark.parametrize("kernels", ["with_kernels", "without_kernels"])
 @pytest.mark.parametrize("size", SIZES)
-def test_products_are_those_of_float64(size: int) -> None:
+def test_products_are_those_of_float64(size: int, kernels: str, request: pytest.FixtureRequest) -> None:
+    if kernels == "without_kernels":
+        request.getfixturevalue(kernels)
     a, b = random(size), random(size, seed=1) + 0.3
     x, y = a.double().numpy(), b.double().numpy()
     along, square = dots(a, b)
@@ -47,12 +50,6 @@ def test_products_are_those_of_float64(size: int) -> None:
     assert square == pytest.approx(x @ x, rel=1e-12, abs=0)
     small = (1e-30 * a).double()
     assert dots(1e-30 * a, b)[1] == pytest.approx(float(small @ small), rel=1e-12, abs=0)  # no float32
-
-
-@pytest.mark.usefixtures("without_kernels")
-@pytest.mark.parametrize("size", SIZES)
-def test_products_without_kernels_are_those_of_float64(size: int) -> None:
-    test_products_are_those_of_float64(size)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 
 import dpdl
-from dpdl.attacks.harness import Case, attack, mean_image_of, row_of
+from dpdl.attacks.harness import attack
 from dpdl.attacks.inverting import Problem, Settings, check, deep_leakage, invert
 from dpdl.attacks.labels import rate, recovered
-from dpdl.attacks.metrics import paired_test, pixels_of, score
+from dpdl.attacks.metrics import paired_test, score
 from dpdl.attacks.peel import able, peel, read
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.targets import Target
+from dpdl.attacks.tables import Attacked
+from dpdl.attacks.targets import Case, Target
 from dpdl.errors import InputError
 from dpdl.privacy.clipping import Unclipped
 from dpdl.run.record import Wish
@@ -42,7 +43,7 @@ def strokes(count: int, seed: int = 0) -> Tensor:
     return PIXELS.from_unit(nn.functional.conv2d(x, kernel, padding=1).clamp(0, 1))
 
 
-def quiet(done: int, total: int) -> None:
+def quiet(share: float) -> None:
     """Nobody watches."""
 
 
@@ -54,7 +55,7 @@ def problem_of(task: Task, x: Tensor, y: Tensor, noise: float = 0.0) -> Problem:
         g = Unclipped(len(labels))(task, task.initial, batch).gradient
         g = g + noise * g.norm() * torch.nn.functional.normalize(torch.randn(g.shape), dim=0)
         targets.append(Target(task.initial, g, 0))
-    return Problem(task, targets, tuple(x.shape[2:]))
+    return Problem.of(task, targets, tuple(x.shape[2:]))
 
 
 @pytest.fixture(autouse=True)
@@ -175,7 +176,7 @@ def test_cases_are_scored_and_not_done_twice(run: Path, monkeypatch) -> None:
     monkeypatch.setattr("dpdl.attacks.harness._play", lambda *args: pytest.fail("done before"))
     second, _ = attack(run, cases, settings)
     assert all(torch.equal(a.found, b.found) for a, b in zip(first, second, strict=True))
-    row = row_of(first[0], pixels_of(plan.data), mean_image_of(plan.data))
+    row = Attacked(run, first, plan).rows()[0]
     assert (
         row["images"] == 3
         and row["label_recovery"] == 1.0
@@ -206,7 +207,7 @@ def test_the_command_prints_rows_trivial_rows_and_draws(run: Path, monkeypatch, 
         (["--scenario", "cgg"], "cg"),
         (["--method", "magic"], "inverting"),
         (["--method", "peel"], "take 'inverting'"),
-        (["--agents", "7"], "agents 0 to 2"),
+        (["--whose", "7"], "agents 0 to 2"),
         (["--iterations", "0"], "at least 1"),
         (["--scenario", "step", "--rounds", "x"], "whole numbers"),
     ],

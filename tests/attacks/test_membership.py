@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +13,11 @@ from torch import Tensor
 
 import dpdl
 from dpdl.attacks import harness, membership
-from dpdl.attacks.membership import Case, Records, candidates_of, damped, roc, summary
+from dpdl.attacks.membership import Records, candidates_of, damped, roc, summary
+from dpdl.attacks.targets import Case
 from dpdl.errors import InputError
 from dpdl.run.record import Wish
+from tests.attacks.alone import run_alone
 
 OPTIONS = {"dataset": "digits", "graph": "ring", "agents": 10, "rounds": 4, "batch": 16, "seed": 3, "lr": 0.05}
 
@@ -75,7 +74,7 @@ def test_candidates_are_the_batch_and_other_records_of_the_same_agent(clear) -> 
     plan = clear[1].plan
     for case in (Case("cg", 3, None), Case("cg", 3, 2)):
         candidates, count = candidates_of(plan, case, 4, seed=0)
-        truth, _ = harness.truth_of(plan, harness.Case(*case), 4)
+        truth, _ = harness.truth_of(plan, case, 4)
         own = rows(plan.data.inputs(plan.data.x[torch.from_numpy(plan.parts[4])], torch.float32))
         inside, outside = rows(candidates.x[:count]), rows(candidates.x[count:])
         assert inside == rows(truth) and len(candidates.y) == 2 * count
@@ -190,26 +189,15 @@ def test_secure_randomness_leaves_nothing_to_measure(tmp_path: Path) -> None:
 
 
 def test_the_adversary_needs_the_recording_and_records_alone(clear, tmp_path: Path) -> None:
-    """In a process that cannot import data, plans or runs, and where only the recording is."""
-    shutil.copytree(clear[0] / "recording", tmp_path / "recording")
-    code = f"""
-import sys
-for name in ("dpdl.tasks.data", "dpdl.tasks.partition", "dpdl.run.plan", "dpdl.run.train", "dpdl.run.record"):
-    sys.modules[name] = None
-import types
-package = sys.modules["dpdl"] = types.ModuleType("dpdl")
-package.__path__ = [{str(Path(dpdl.__file__).parent)!r}]
-from pathlib import Path
-import torch
-from dpdl.attacks.membership import Case, Records, scores
+    code = """
+from dpdl.attacks.membership import Records, scores
+from dpdl.attacks.targets import Case
 from dpdl.attacks.view import View
-view = View(Path({str(tmp_path / "recording")!r}))
 records = Records(torch.randn(5, 1, 8, 8), torch.arange(5))
-found = scores(view, Case("cg", 3, 1), 0, records, records)
-assert {{kind: len(of) for kind, of in found.items()}} == {{"gradient": 5, "loss": 5}}
+found = scores(View(RECORDING), Case("cg", 3, 1), 0, records, records)
+assert {kind: len(of) for kind, of in found.items()} == {"gradient": 5, "loss": 5}
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_alone(code, clear[0], tmp_path)
 
 
 def test_a_gradient_that_is_not_finite_is_no_sign() -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from dpdl.attacks.targets import offered, target
 from dpdl.attacks.view import View
 from dpdl.errors import InputError
 from dpdl.run.record import Wish, check, wish_of, with_batches_of
+from tests.attacks.alone import run_alone
 from tests.test_cli import dpdl as command
 
 OPTIONS = {"dataset": "digits", "graph": "ring", "agents": 4, "rounds": 4, "batch": 16, "seed": 3, "lr": 0.05}
@@ -100,31 +98,16 @@ def test_what_is_public_does_not_tell_the_seed(clear) -> None:
 
 
 def test_attacks_need_the_recording_alone(clear, tmp_path: Path) -> None:
-    """In a process that cannot import data, plans or runs, and where only the recording is."""
-    shutil.copytree(clear[0] / "recording", tmp_path / "recording")
-    code = f"""
-import sys
-for name in ("dpdl.tasks.data", "dpdl.tasks.partition", "dpdl.run.plan", "dpdl.run.train", "dpdl.run.record"):
-    sys.modules[name] = None
-import types
-package = sys.modules["dpdl"] = types.ModuleType("dpdl")
-package.__path__ = [{str(Path(dpdl.__file__).parent)!r}]
-from pathlib import Path
-import torch
-from dpdl.attacks.inverting import Problem, Settings, invert
-from dpdl.attacks.labels import recovered
-from dpdl.attacks.peel import peel
+    code = """
+from dpdl.attacks.adversary import rebuild
+from dpdl.attacks.inverting import Settings
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.targets import target
-from dpdl.attacks.view import View
-view = View(Path({str(tmp_path / "recording")!r}))
-problem = Problem(view.task, [target(view, "cg", 3, 1, 0)], view.task_shape)
-labels = recovered(problem, 1, 0)
-found = invert(problem, labels, Pixels((0.5,), (0.5,)), Settings(iterations=3, restarts=1), lambda a, b: None)
-assert found.images.shape == (1, 1, 1, 8, 8)
+from dpdl.attacks.targets import Case
+told = Case("cg", 3, 1), [0, 2], 1, None, Pixels((0.5,), (0.5,)), Settings(iterations=3, restarts=1)
+images, _, labels = rebuild(RECORDING, None, *told, lambda share: None)
+assert images.shape == (2, 1, 1, 8, 8) and labels.shape == (2, 1)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_alone(code, clear[0], tmp_path)
 
 
 def test_no_more_is_written_than_allowed(tmp_path: Path) -> None:

@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.targets import Target
+from dpdl.attacks.workers import Watch
 from dpdl.errors import InputError
 from dpdl.tasks.task import Task
-
-Watch = Callable[[int, int], None]
-"""Called with iterations done and iterations in all."""
 
 
 @final
@@ -51,44 +49,42 @@ class Found(NamedTuple):
 
 
 @final
+@dataclass(frozen=True)
 class Problem:
     """Gradients of many batches, each at the model of its own target; all differentiable with respect to images."""
 
-    def __init__(self, task: Task, targets: Sequence[Target], shape: tuple[int, ...]) -> None:
-        module = task.module(task.initial).eval()
-        models = torch.stack([target.model for target in targets])
-        rows = [task.parameters(row) for row in models]
-        self.parameters = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
-        self.directions = torch.stack([target.direction for target in targets])
-        self.shape = shape
-        self.classes = list(rows[0].values())[-1].shape[0]
+    module: nn.Module  # the architecture; its own parameters are not used
+    parameters: dict[str, Tensor]  # name -> (targets, ...)
+    directions: Tensor  # (targets, D)
+    shape: tuple[int, ...]  # of one image
+    classes: int
 
-        def loss(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
-            outputs = functional_call(module, parameters, (x,))
-            return -(torch.log_softmax(outputs, 1) * y).sum(1).mean()
+    @classmethod
+    def of(cls, task: Task, targets: Sequence[Target], shape: tuple[int, ...]) -> Problem:
+        """The problem of inverting these targets."""
+        rows = [task.parameters(target.model) for target in targets]
+        parameters = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+        classes = task.outputs(task.initial, torch.zeros(1, *shape)).shape[1]
+        directions = torch.stack([target.direction for target in targets])
+        return cls(task.module(task.initial).eval(), parameters, directions, shape, classes)
 
-        def chances(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
-            found: Tensor = functional_call(module, parameters, (x,)).softmax(1).mean(0)
-            return found
-
-        self._gradient = vmap(grad(loss))
-        self._chances = vmap(chances, (0, None))
+    @property
+    def last_bias(self) -> Tensor | None:
+        """The directions' part for the last layer's bias; None when there is none."""
+        last = list(self.parameters.values())[-1]
+        return self.directions[:, -self.classes :] if last.shape[1:] == (self.classes,) else None
 
     def repeated(self, times: int) -> Problem:
         """Every target several times in a row."""
-        again = object.__new__(Problem)
-        again.parameters = {name: p.repeat_interleave(times, 0) for name, p in self.parameters.items()}
-        again.directions = self.directions.repeat_interleave(times, 0)
-        again.shape, again.classes = self.shape, self.classes
-        again._gradient, again._chances = self._gradient, self._chances
-        return again
+        return self._with(lambda rows: rows.repeat_interleave(times, 0))
 
     def some(self, which: slice) -> Problem:
         """Some of the targets."""
-        again = self.repeated(1)
-        again.parameters = {name: p[which] for name, p in self.parameters.items()}
-        again.directions = self.directions[which]
-        return again
+        return self._with(lambda rows: rows[which])
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> Problem:
+        parameters = {name: change(p) for name, p in self.parameters.items()}
+        return replace(self, parameters=parameters, directions=change(self.directions))
 
     def only(self, k: int) -> Problem:
         """One target."""
@@ -97,19 +93,24 @@ class Problem:
     def probabilities(self, x: Tensor) -> Tensor:
         """Mean probabilities of the classes on some images, by the first target's model."""
         with torch.no_grad():
-            found: Tensor = self._chances(self.parameters, x)[0]
-        return found
+            outputs: Tensor = functional_call(self.module, {name: p[0] for name, p in self.parameters.items()}, (x,))
+        return outputs.softmax(1).mean(0)
 
     def gradient(self, x: Tensor, y: Tensor) -> Tensor:
         """(targets, D) from images (targets, batch, ...) and label weights (targets, batch, classes)."""
-        g = self._gradient(self.parameters, x, y)
+
+        def loss(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
+            outputs = functional_call(self.module, parameters, (x,))
+            return -(torch.log_softmax(outputs, 1) * y).sum(1).mean()
+
+        g = vmap(grad(loss))(self.parameters, x, y)
         return torch.cat([part.flatten(1) for part in g.values()], 1)
 
 
 def check(task: Task, shape: tuple[int, ...], classes: int) -> None:
     """Refuse a model whose gradient cannot be differentiated once more."""
     row = task.initial.clone()
-    problem = Problem(task, [Target(row, row, 0)], shape)
+    problem = Problem.of(task, [Target(row, row, 0)], shape)
     x = torch.zeros(1, 1, *shape).requires_grad_()
     y = torch.full((1, 1, classes), 1 / classes)
     try:
@@ -144,11 +145,11 @@ def angle(g: Tensor, direction: Tensor) -> Tensor:
     return 1 - cosine
 
 
-def start(targets: int, batch: int, shape: tuple[int, ...], pixels: Pixels, seed: int) -> Tensor:
-    """Dark images with a little noise."""
-    draw = torch.Generator().manual_seed(seed)
-    noise = torch.rand(targets, batch, *shape, generator=draw)
-    return pixels.low.to(noise) + 0.1 * noise * (pixels.high - pixels.low).to(noise)
+def start(shape: Sequence[int], targets: int, settings: Settings) -> Tensor:
+    """Noise in [0, 1] for every restart, the same for every target: which others are attacked makes no difference."""
+    draw = torch.Generator().manual_seed(settings.seed)
+    noise = torch.rand(settings.restarts, *shape, generator=draw)
+    return noise.repeat(targets, *(1 for _ in shape))
 
 
 def best(found: Found, restarts: int) -> Found:
@@ -177,7 +178,7 @@ def descend(problem: Problem, x: Tensor, y: Tensor, pixels: Pixels, settings: Se
         with torch.no_grad():
             x.copy_(pixels.clamp(x))
         objective = fit.detach()
-        watch(k + 1, settings.iterations)
+        watch((k + 1) / settings.iterations)
     return Found(x.detach(), objective)
 
 
@@ -185,8 +186,9 @@ def invert(problem: Problem, labels: Tensor, pixels: Pixels, settings: Settings,
     """Inverting gradients, with labels (targets, batch) that are known or were recovered."""
     many, y = problem.repeated(settings.restarts), one_hot(labels, problem.classes)
     y = y.repeat_interleave(settings.restarts, 0)
-    x = start(len(y), labels.shape[1], problem.shape, pixels, settings.seed)
-    return best(descend(many, x, y, pixels, settings, watch), settings.restarts)
+    noise = start((labels.shape[1], *problem.shape), len(labels), settings)
+    dark = pixels.low.to(noise) + 0.1 * noise * (pixels.high - pixels.low).to(noise)
+    return best(descend(many, dark, y, pixels, settings, watch), settings.restarts)
 
 
 def deep_leakage(problem: Problem, labels: Tensor | None, batch: int, settings: Settings, watch: Watch) -> Found:
@@ -203,7 +205,7 @@ def deep_leakage(problem: Problem, labels: Tensor | None, batch: int, settings: 
         x, fit = min(tries, key=lambda found: found[1])
         images.append(x)
         objective.append(fit)
-        watch(k + 1, len(problem.directions))
+        watch((k + 1) / len(problem.directions))
     return Found(torch.stack(images), torch.tensor(objective))
 
 

@@ -15,15 +15,17 @@ from torch import Tensor
 from dpdl.attacks.inverting import Problem
 
 
-def recovered(problem: Problem, batch: int, seed: int) -> Tensor:
-    """The labels that fit best, ascending: (targets, batch). Clipping shortens gradients: counts are guesses then."""
-    bias = problem.directions[:, -problem.classes :]
+def recovered(problem: Problem, batch: int, seed: int) -> Tensor | None:
+    """The labels that fit best, ascending: (targets, batch); None when the last layer has no bias to read them off.
+
+    Clipping shortens gradients: counts are guesses then.
+    """
+    bias = problem.last_bias
+    if bias is None:
+        return None
     if batch == 1:
         return bias.argmin(1, keepdim=True)
-    found = []
-    for k in range(len(bias)):
-        chance = _chance(problem.only(k), seed)
-        found.append(_rounded(batch * (chance - bias[k]), batch))
+    found = [_rounded(batch * (_chance(problem.only(k), seed) - bias[k]), batch) for k in range(len(bias))]
     return torch.stack(found)
 
 

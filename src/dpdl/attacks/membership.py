@@ -26,7 +26,7 @@ from scipy.special import betaincinv
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from dpdl.attacks.targets import Target, model_step, target
+from dpdl.attacks.targets import Case, Target, model_step, target
 from dpdl.attacks.view import View
 from dpdl.errors import InputError
 from dpdl.keys import generator
@@ -50,14 +50,6 @@ class Records(NamedTuple):
 
     x: Tensor  # (n, ...) normalised
     y: Tensor  # (n,)
-
-
-class Case(NamedTuple):
-    """What is attacked: a scenario in a round, for batches of a size (None: the run's own)."""
-
-    scenario: str
-    round: int
-    batch: int | None
 
 
 # ------------------------------------------------------------------ the adversary
@@ -247,7 +239,7 @@ def membership(
     if len(told["loss"]) < len(told["gradient"]):  # some links were not recorded
         told["loss"] = []
     pooled = {kind: [np.concatenate(of) for of in zip(*pairs, strict=True)] for kind, pairs in told.items()}
-    facts = {**case._asdict(), "agents": attacked, "seed": seed}
+    facts = {"scenario": scenario, "round": t, "batch": batch, "agents": attacked, "seed": seed}
     sizes = dict(zip(("members", "non_members"), map(len, pooled["gradient"]), strict=True))
     return {**facts, **sizes, "scores": {kind: summary(*of) if of else None for kind, of in pooled.items()}}
 

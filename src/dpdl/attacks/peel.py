@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dpdl.attacks.inverting import Found, Problem, Settings, Watch, angle, best, one_hot, prior
+from dpdl.attacks.inverting import Found, Problem, Settings, angle, best, one_hot, prior, start
 from dpdl.attacks.pixels import Pixels
+from dpdl.attacks.workers import Watch
 from dpdl.tasks.fused.network import Network
 
 OUTPUT = 0.1
@@ -78,7 +79,7 @@ def peel(problem: Problem, network: Network, labels: Tensor, pixels: Pixels, set
     def step() -> None:
         nonlocal done
         done += 1
-        watch(done, total)
+        watch(done / total)
 
     for number, layer in reversed(list(enumerate(layers))):
         a, slope = _input_of(layer, a, slope, None if number else pixels, settings, step)
@@ -135,8 +136,7 @@ def _input_of(
     filters = layer.weight.shape[1]
     a = a.view(len(a), filters, -1).repeat_interleave(times, 0)
     slope = slope.view(len(slope), filters, -1).repeat_interleave(times, 0) * (a > 0)  # a dead unit passes nothing on
-    draw = torch.Generator().manual_seed(settings.seed)
-    noise = torch.rand(len(a), *layer.shape, generator=draw)
+    noise = start(layer.shape, len(layer.weight), settings)
     h = (0.3 * noise if pixels is None else pixels.low.to(noise) + 0.1 * noise).requires_grad_()
     lr = STEP["layer" if pixels is None else "image"]
     optimizer = torch.optim.Adam([h], lr)

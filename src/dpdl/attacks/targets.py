@@ -21,6 +21,15 @@ from dpdl.attacks.view import Messages, View
 from dpdl.errors import InputError, unknown
 
 
+class Case(NamedTuple):
+    """What is attacked: a scenario in a recorded round, for batches of a size (None: the run's own)."""
+
+    scenario: str
+    round: int
+    batch: int | None
+    labels: str = "known"  # or "recovered"
+
+
 class Target(NamedTuple):
     """One thing to invert."""
 

@@ -29,7 +29,7 @@ class View:
 
     def __init__(self, folder: Path, module: nn.Module | None = None) -> None:
         self.folder = folder
-        self._module = module
+        self.module = module
         try:
             self.facts: dict[str, Any] = json.loads((folder / "public.json").read_text("utf-8"))
             index = json.loads((folder / "index.json").read_text("utf-8"))
@@ -57,11 +57,11 @@ class View:
     @cached_property
     def task(self) -> Task:
         """The model's architecture; its initial parameters are not the run's."""
-        built = self._module or models.build(self.options["model"], self.task_shape, self.facts["classes"], 0)
+        built = self.module or models.build(self.options["model"], self.shape, self.facts["classes"], 0)
         return Task(built)
 
     @property
-    def task_shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:
         """The shape of one record."""
         return tuple(self.facts["shape"])
 

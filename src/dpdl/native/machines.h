@@ -18,7 +18,6 @@ typedef float v8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t i8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t i16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t u16 __attribute__((vector_size(64), aligned(4), may_alias));
 
 #define LANES 8
 #define VECTOR v8

@@ -35,7 +35,7 @@ typedef struct {
     int down, across, within[4];                  /* from window to window, and to the pixels of one */
     int tile[TILE], last_tile[TILE];              /* where the pixels of a tile lie; the last in a row may be narrower */
     int at[MOST_VECTORS];                         /* where in the image every vector of a filter lies */
-    int out_sample, out_row, out_cell, out_filter;
+    int out_row, out_cell, out_filter;
     const float *weight, *scale, *shift;          /* in the row of parameters; scale and shift: of group norm */
     float *packed, *biases, *filters;             /* [kernel row][run][lanes]; [lanes]; [filter][kernel row][span] */
     float *images;                                /* its inputs, padded, channels-last */
@@ -51,7 +51,6 @@ typedef struct {
 typedef struct {
     Linear linear;
     int lanes_in, lanes_out;
-    const float *row_weight;
     float *weight, *turned, *biases; /* [output][lanes in], [input][lanes out], [lanes out] */
     float *inputs, *deltas;          /* [sample][lanes in], and the gradient of its result, [sample][lanes out] */
     float *sum, *bias_sum;
@@ -142,13 +141,10 @@ static void lay_out(ConvStage *s, int level, const Conv *c, const Conv *after) {
         int per_row = s->span / s->step;
         s->at[j] = j / per_row * s->row + j % per_row * s->step;
     }
-    int rows = s->dense_rows / c->pool, columns = s->dense_columns / c->pool, sample, row, cell, filter;
-    if (after) { /* inside the padding of the next image */
-        int next = (after->width + 2 * after->padding_columns) * c->filters;
-        sample = next * (after->height + 2 * after->padding_rows), row = next, cell = c->filters, filter = 1;
-    } else /* as Flatten wants it */
-        sample = UP(c->filters * rows * columns, 16), row = columns, cell = 1, filter = rows * columns;
-    s->out_sample = sample;
+    int rows = s->dense_rows / c->pool, columns = s->dense_columns / c->pool;
+    int row = columns, cell = 1, filter = rows * columns; /* as Flatten wants it */
+    if (after)                                            /* inside the padding of the next image */
+        row = (after->width + 2 * after->padding_columns) * c->filters, cell = c->filters, filter = 1;
     if (c->groups) {
         s->norm_row = row, s->norm_cell = cell, s->norm_filter = filter;
         row = s->dense_columns * c->filters, cell = c->filters, filter = 1;

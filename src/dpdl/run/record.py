@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, final
 
@@ -27,7 +28,6 @@ from dpdl.keys import digest
 from dpdl.net import Leaving, Net
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.sampling import FixedSize
-from dpdl.rows import first_equal
 from dpdl.run.files import write, write_json
 from dpdl.run.observe import Gate
 from dpdl.run.plan import Plan
@@ -97,63 +97,89 @@ class Recorder:
 
     folder: Path
     wish: Wish
-    _parts: dict[str, list[tuple[Tensor, Tensor]]] | None = None
-    _written: int = 0
-    _files: list[str] = field(default_factory=list)
+    _parts: dict[str, list[Leaving]] | None = None  # of the open round, while it fits
+    _held: int = 0  # bytes of it
+    _sizes: dict[str, int] = field(default_factory=dict)  # bytes of the files that were written
     _full: str | None = None  # the first file that did not fit
 
     def start(self, plan: Plan) -> None:
-        """Write what is public."""
+        """Write what is public, or go on with a recording that is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_json(self.folder / "public.json", public(plan))
         index = self.folder / "index.json"
         if index.exists():  # a run that is resumed
             known = json.loads(index.read_text("utf-8"))
-            self._files, self._written, self._full = known["files"], known["bytes"], known["full"]
+            self._sizes, self._full = dict(zip(known["files"], known["sizes"], strict=True)), known["full"]
+        else:
+            write_json(self.folder / "public.json", public(plan))
+            self._list()
 
     def __call__(self, leaving: Leaving) -> None:
-        """Keep messages of the links that are asked for."""
+        """Keep messages of the links that are asked for, each row once, as long as there is room for them."""
         if self._parts is None:
             return
         links = self.wish.links
         kept = [k for k, (i, j) in enumerate(leaving.edges.tolist()) if links is None or (i, j) in links]
-        rows = leaving.rows[leaving.at[kept]].clone()
-        self._parts.setdefault(leaving.channel, []).append((leaving.edges[kept], rows))
+        used, at = leaving.at[kept].unique(return_inverse=True)
+        self._held += len(used) * leaving.rows[0].nbytes
+        if self._room() < self._held:
+            self._parts = None
+        else:
+            again = Leaving(leaving.channel, leaving.edges[kept], leaving.rows[used].clone(), at)
+            self._parts.setdefault(leaving.channel, []).append(again)
+
+    def _room(self) -> int:
+        return 0 if self._full else self.wish.megabytes * MEGABYTE - sum(self._sizes.values())
 
     @contextmanager
     def round(self, t: int, batch: int | None = None, later: bool = False) -> Iterator[None]:
         """Record what passes; afterwards it is on the disk."""
-        self._parts = {}
+        name = name_of(t, batch, later)
+        self._sizes.pop(name, None)  # a round that is played again after a crash
+        self._parts, self._held = {}, 0
         try:
             yield
-            self._write(name_of(t, batch, later), self._parts)
+            self._write(name)
         finally:
             self._parts = None
 
-    def _write(self, name: str, parts: dict[str, list[tuple[Tensor, Tensor]]]) -> None:
-        tensors: dict[str, Tensor] = {}
-        for channel, pieces in parts.items():
-            edges, rows = (torch.cat(of) for of in zip(*pieces, strict=True))
-            rows, at = _once(rows)
-            tensors |= {f"{channel}.edges": edges, f"{channel}.rows": rows, f"{channel}.at": at}
-        content = save(tensors)
-        if self._full is None and self._written + len(content) <= self.wish.megabytes * MEGABYTE:
+    def _write(self, name: str) -> None:
+        content = None if self._parts is None else save(_tensors(self._parts))
+        if content is not None and len(content) <= self._room():
             write(self.folder / name, content)
-            if name not in self._files:
-                self._files.append(name)
-                self._written += len(content)
+            self._sizes[name] = len(content)
         else:
             self._full = self._full or name
-        asked = {"rounds": self.wish.rounds, "batches": self.wish.batches}
-        facts = {**asked, "files": self._files, "bytes": self._written, "full": self._full}
-        write_json(self.folder / "index.json", facts)
+        self._list()
+
+    def _list(self) -> None:
+        wish = self.wish
+        links = None if wish.links is None else sorted(wish.links)
+        asked = {"rounds": wish.rounds, "batches": wish.batches, "links": links, "megabytes": wish.megabytes}
+        there = {"files": list(self._sizes), "sizes": list(self._sizes.values()), "full": self._full}
+        write_json(self.folder / "index.json", {**asked, **there})
 
 
-def _once(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Equal rows kept once, and where each is: an agent sends its model to many."""
-    first = first_equal(rows)
-    kept = sorted(set(first))
-    return rows[kept].contiguous(), torch.tensor([kept.index(k) for k in first])
+def _tensors(parts: dict[str, list[Leaving]]) -> dict[str, Tensor]:
+    """Of every channel: edges, rows, and which row went over which edge."""
+    found: dict[str, Tensor] = {}
+    for channel, pieces in parts.items():
+        before = accumulate((len(piece.rows) for piece in pieces), initial=0)
+        found[f"{channel}.edges"] = torch.cat([piece.edges for piece in pieces])
+        found[f"{channel}.rows"] = torch.cat([piece.rows for piece in pieces])
+        found[f"{channel}.at"] = torch.cat([piece.at + n for piece, n in zip(pieces, before, strict=False)])
+    return found
+
+
+def wish_in(folder: Path) -> Wish | None:
+    """What a run that is resumed was to record; None: nothing."""
+    try:
+        known = json.loads((folder / FOLDER / "index.json").read_text("utf-8"))
+        links = None if known["links"] is None else frozenset((i, j) for i, j in known["links"])
+        return Wish(tuple(known["rounds"]), tuple(known["batches"]), links, known["megabytes"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as failure:
+        raise InputError(f"The recording of run {str(folder)!r} is damaged: {failure}.") from failure
 
 
 def name_of(t: int, batch: int | None, later: bool) -> str:
@@ -174,7 +200,6 @@ def public(plan: Plan) -> dict[str, Any]:
         "classes": data.classes,
         "mean": list(data.mean),
         "std": list(data.std),
-        "bytes_per_pixel": data.x.element_size(),
         "parameters": plan.task.shapes,
     }
 

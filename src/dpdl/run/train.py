@@ -18,7 +18,7 @@ from dpdl.run.interrupt import interruptible
 from dpdl.run.loop import Job, Loop, Watch
 from dpdl.run.placement import place
 from dpdl.run.plan import Plan, plan
-from dpdl.run.record import Wish, check
+from dpdl.run.record import Wish, check, wish_in
 from dpdl.run.store import RunFolder
 from dpdl.run.summary import summarise
 from dpdl.tasks.data import Dataset
@@ -106,7 +106,12 @@ def launch(
     again: bool = False,
     record: Wish | None = None,
 ) -> Result | None:
-    """Run a plan on a placement; the result on process 0, None elsewhere. `again` continues what is in `out`."""
+    """Run a plan on a placement; the result on process 0, None elsewhere.
+
+    `again` continues what is in `out`, its recording too.
+    """
+    if again and out:
+        record = wish_in(out)
     if record:
         check(record, p)
     start = RunFolder(out).last() if out and again else None

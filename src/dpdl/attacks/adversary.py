@@ -1,0 +1,78 @@
+"""The adversary: images from a recording. What it is told beside that is named by its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dpdl.attacks.inverting import Found, Problem, Settings, deep_leakage, invert
+from dpdl.attacks.labels import recovered
+from dpdl.attacks.peel import able, peel
+from dpdl.attacks.pixels import Pixels
+from dpdl.attacks.targets import Case, target
+from dpdl.attacks.view import View
+from dpdl.attacks.workers import Watch
+from dpdl.errors import InputError, unknown
+from dpdl.tasks.fused.network import understand
+
+METHODS = ("auto", "peel", "inverting", "dlg", "idlg")
+Array = npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int64]
+
+
+def method_of(view: View, method: str, batch: int) -> str:
+    """`auto` peels single images where the network allows it."""
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    peels = batch == 1 and able(understand(view.task.module(view.task.initial), view.shape))
+    if method == "peel" and not peels:
+        raise InputError(
+            "Method 'peel' reads single images off convolutions with ReLU followed by linear layers; take 'inverting'."
+        )
+    return ("peel" if peels else "inverting") if method == "auto" else method
+
+
+def rebuild(
+    recording: Path,
+    module: nn.Module | None,
+    case: Case,
+    agents: Sequence[int],
+    batch: int,
+    labels: Labels | None,
+    pixels: Pixels,
+    settings: Settings,
+    watch: Watch,
+) -> tuple[Array, Array, Labels]:
+    """Images (agents, batch, C, H, W), how well each agent's fit, and the labels that were read off.
+
+    `labels` (agents, batch) are those the adversary knows; None: it takes those that it reads off.
+    """
+    view = View(recording, module)
+    targets = [target(view, case.scenario, case.round, case.batch, agent) for agent in agents]
+    problem = Problem.of(view.task, targets, view.shape)
+    read = recovered(problem, batch, settings.seed)
+    known = read if labels is None else torch.from_numpy(labels)
+    if known is None:
+        raise InputError("Labels cannot be recovered: the model's last layer has no bias; attack with known ones.")
+    found = _invert(view, problem, known, pixels, settings, watch)
+    told = torch.zeros(len(agents), 0, dtype=torch.int64) if read is None else read
+    return found.images.numpy(), found.objective.numpy(), told.numpy()
+
+
+def _invert(view: View, problem: Problem, labels: Tensor, pixels: Pixels, settings: Settings, watch: Watch) -> Found:
+    batch = labels.shape[1]
+    match method_of(view, settings.method, batch):
+        case "peel":
+            network = understand(view.task.module(view.task.initial), view.shape)
+            assert network
+            return peel(problem, network, labels, pixels, settings, watch)
+        case "inverting":
+            return invert(problem, labels, pixels, settings, watch)
+        case method:
+            found = deep_leakage(problem, labels if method == "idlg" else None, batch, settings, watch)
+            return found._replace(images=pixels.clamp(found.images.nan_to_num(0.0)))

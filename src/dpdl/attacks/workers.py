@@ -1,0 +1,89 @@
+"""Pieces of an attack on several cores, each with a process: in one, second derivatives do not run beside each other.
+
+The pieces, and so the results, do not depend on how many processes there are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
+from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
+from typing import Any, TypeVar, final
+
+from dpdl.errors import RunFailed
+from dpdl.parallel import one_thread_per_operation
+
+Watch = Callable[[float], None]
+"""Called with the share of the work that is done."""
+
+Result = TypeVar("Result")
+MOST = 1024  # pieces of one call
+
+_done: SynchronizedArray[float]
+_stop: Synchronized[bool]
+
+
+@final
+class Workers(AbstractContextManager["Workers"]):
+    """At most `count` processes, started when they are needed; one means this process."""
+
+    def __init__(self, count: int = 1) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._count, self._pool = count, None
+        self._done: Any = context.Array("d", MOST)
+        self._stop: Any = context.Value("b", False)
+        if count > 1:
+            shared = (self._done, self._stop)
+            self._pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=shared)
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.value = True
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
+
+    def each(self, work: Callable[..., Result], pieces: Sequence[tuple[Any, ...]], watch: Watch) -> list[Result]:
+        """`[work(*piece, watch) for piece in pieces]`; what a piece is told by and gives back can be pickled."""
+        if self._pool is None or len(pieces) == 1:
+            with one_thread_per_operation():
+                return [
+                    work(*piece, lambda share, k=k: watch((k + share) / len(pieces))) for k, piece in enumerate(pieces)
+                ]
+        self._done[: len(pieces)] = [0.0] * len(pieces)
+        futures = [self._pool.submit(_perform, work, piece, k) for k, piece in enumerate(pieces)]
+        while wait(futures, 0.2).not_done and not any(map(_failed, futures)):
+            watch(sum(self._done[: len(pieces)]) / len(pieces))
+        watch(1.0)
+        try:
+            return [future.result() for future in futures]
+        except BrokenProcessPool:
+            raise RunFailed("A process of the attack was killed; was there enough memory?") from None
+
+
+class Stopped(Exception):
+    """The attack was left."""
+
+
+def _failed(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is not None
+
+
+def _begin(done: SynchronizedArray[float], stop: Synchronized[bool]) -> None:
+    global _done, _stop
+    import torch
+
+    _done, _stop = done, stop
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
+
+
+def _perform(work: Callable[..., Result], piece: tuple[Any, ...], k: int) -> Result:
+    def watch(share: float) -> None:
+        _done[k] = share
+        if _stop.value:
+            raise Stopped
+
+    return work(*piece, watch)

@@ -1,0 +1,130 @@
+"""What `dpdl attack` shows: progress, and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dpdl.attacks.targets import Case
+    from dpdl.attacks.workers import Watch
+
+
+class Bar:
+    """Progress of all cases of a run."""
+
+    def __init__(self, cases: int, hidden: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            disable=hidden or not console.is_terminal,
+        )
+        self._task = self._bar.add_task("attack", total=cases)
+        self._begun = 0
+
+    def __enter__(self) -> Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def watch(self, case: Case) -> Watch:
+        """What a case calls as it goes on."""
+        before = self._begun
+        self._begun += 1
+        size = "own batch" if case.batch is None else f"batches of {case.batch}"
+        self._bar.update(self._task, description=f"{case.scenario}, round {case.round}, {size}")
+        return lambda share: self._bar.update(self._task, completed=before + share)
+
+
+def show(facts: dict[str, Any]) -> None:
+    """All tables, and where the pictures are."""
+    from rich.console import Console
+
+    console = Console()
+    _rebuilt(console, facts["rows"], facts["trivial"])
+    if "paper" in facts:
+        _paper(console, facts["paper"])
+    if "membership" in facts:
+        _members(console, facts["membership"])
+        console.print(f"ROC curves: {facts['roc']}", highlight=False, soft_wrap=True)
+    console.print(f"Pictures: {facts['gallery']}", highlight=False, soft_wrap=True)
+
+
+def _rebuilt(console: Console, rows: list[dict[str, Any]], trivial: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(title="Reconstructions, medians over images")
+    for name in ("who", "scenario"):
+        table.add_column(name)
+    for name in ("round", "batch", "MSE", "PSNR", "SSIM", "labels", "p"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        read = row["label_recovery"]
+        table.add_row(
+            *(row["who"], row["scenario"], str(row["round"]), str(row["batch"]), f"{row['mse']:.3f}"),
+            *(f"{row['psnr']:.1f}", f"{row['ssim']:.2f}", "-" if read is None else f"{read:.0%}"),
+            f"{row['p_better_than_trivial']:.2g}",
+        )
+    for row in trivial:
+        numbers = (f"{row['mse']:.3f}", f"{row['psnr']:.1f}", f"{row['ssim']:.2f}")
+        table.add_row("nobody", row["name"], "", "", *numbers, "", "", style="dim")
+    console.print(table)
+    console.print(
+        "p: of a paired test that images are no better than the best one that needs no attack.", highlight=False
+    )
+
+
+def _paper(console: Console, rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    first = rows[0]
+    place = f"{first['dataset']}, {first['graph']}, {first['agents']} agents"
+    table = Table(title=f"Round 800, {place}: the paper's attack and ours")
+    table.add_column("scenario")
+    for name in ("batch", "MSE paper", "ours", "PSNR paper", "ours", "SSIM paper", "ours"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        numbers = [f"{row[metric][whose]:.{digits}f}" for metric, digits in DIGITS for whose in ("paper", "ours")]
+        table.add_row(row["scenario"].upper(), str(row["batch"]), *numbers)
+    console.print(table)
+    console.print(
+        f"The best that needs no attack has an MSE of {first['best_trivial_mse']:.2f}: above that, an attack learnt "
+        "nothing.",
+        highlight=False,
+    )
+
+
+DIGITS = (("mse", 2), ("psnr", 1), ("ssim", 2))
+
+
+def _members(console: Console, inferred: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(title="Was this record in the batch?")
+    for name in ("who", "scenario", "round", "batch", "AUC", "95 %", "found at 1 % false alarms", "audit", "proven"):
+        table.add_column(name, justify="left" if name in ("who", "scenario") else "right")
+    for facts in inferred:
+        found, epsilon = facts["scores"]["gradient"], facts["epsilon"]
+        low, high = found["auc_interval"]
+        at = found["tpr_at_1_percent"]
+        certified = "-" if epsilon["certified"] is None else f"{epsilon['certified']:.2f}"
+        proven = epsilon["proven"] if isinstance(epsilon["proven"], str) else f"{epsilon['proven']:.2f}"
+        table.add_row(
+            *(facts["who"], facts["scenario"], str(facts["round"]), str(facts["batch"] or "own")),
+            *(f"{found['auc']:.3f}", f"{low:.2f} to {high:.2f}", "too few records" if at is None else f"{at:.1%}"),
+            *(certified, proven),
+        )
+    console.print(table)
+    console.print(
+        "audit, proven: epsilon of the whole run for one who hears everything is at least, and at most, this.",
+        highlight=False,
+    )
