@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import dpdl
+from dpdl.attacks import harness
 from dpdl.attacks.harness import attack
 from dpdl.attacks.inverting import Problem, Settings, check, deep_leakage, invert
 from dpdl.attacks.labels import rate, recovered
@@ -171,10 +172,10 @@ def run(tmp_path_factory) -> Path:
 
 def test_cases_are_scored_and_not_done_twice(run: Path, monkeypatch) -> None:
     cases = [Case("cg", 2, 1), Case("mm", 2, 2, "recovered")]
-    settings = Settings(iterations=30, restarts=1)
-    first, plan = attack(run, cases, settings)
+    how = harness.Effort(iterations=30, restarts=1)
+    first, plan = attack(run, cases, how)
     monkeypatch.setattr("dpdl.attacks.harness._play", lambda *args: pytest.fail("done before"))
-    second, _ = attack(run, cases, settings)
+    second, _ = attack(run, cases, how)
     assert all(torch.equal(a.found, b.found) for a, b in zip(first, second, strict=True))
     row = Attacked(run, first, plan).rows()[0]
     assert (

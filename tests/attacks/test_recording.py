@@ -103,7 +103,7 @@ from dpdl.attacks.adversary import rebuild
 from dpdl.attacks.inverting import Settings
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.targets import Case
-told = Case("cg", 3, 1), [0, 2], 1, None, Pixels((0.5,), (0.5,)), Settings(iterations=3, restarts=1)
+told = Case("cg", 3, 1), [0, 2], 1, None, Pixels((0.5,), (0.5,)), "inverting", Settings(iterations=3, restarts=1)
 images, _, labels = rebuild(RECORDING, None, *told, lambda share: None)
 assert images.shape == (2, 1, 1, 8, 8) and labels.shape == (2, 1)
 """

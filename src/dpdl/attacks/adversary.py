@@ -20,15 +20,16 @@ from dpdl.attacks.workers import Watch
 from dpdl.errors import InputError, unknown
 from dpdl.tasks.fused.network import understand
 
-METHODS = ("auto", "peel", "inverting", "dlg", "idlg")
+USUAL = {"peel": (300, 16), "inverting": (1000, 4), "dlg": (300, 4), "idlg": (300, 4)}
+"""Iterations and restarts. Peeling gains more from other starts than from more steps."""
 Array = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 
 def method_of(view: View, method: str, batch: int) -> str:
     """`auto` peels single images where the network allows it."""
-    if method not in METHODS:
-        raise unknown("method", method, METHODS)
+    if method != "auto" and method not in USUAL:
+        raise unknown("method", method, ["auto", *USUAL])
     peels = batch == 1 and able(understand(view.task.module(view.task.initial), view.shape))
     if method == "peel" and not peels:
         raise InputError(
@@ -45,6 +46,7 @@ def rebuild(
     batch: int,
     labels: Labels | None,
     pixels: Pixels,
+    method: str,
     settings: Settings,
     watch: Watch,
 ) -> tuple[Array, Array, Labels]:
@@ -59,20 +61,21 @@ def rebuild(
     known = read if labels is None else torch.from_numpy(labels)
     if known is None:
         raise InputError("Labels cannot be recovered: the model's last layer has no bias; attack with known ones.")
-    found = _invert(view, problem, known, pixels, settings, watch)
+    found = _invert(view, problem, known, pixels, method, settings, watch)
     told = torch.zeros(len(agents), 0, dtype=torch.int64) if read is None else read
     return found.images.numpy(), found.objective.numpy(), told.numpy()
 
 
-def _invert(view: View, problem: Problem, labels: Tensor, pixels: Pixels, settings: Settings, watch: Watch) -> Found:
-    batch = labels.shape[1]
-    match method_of(view, settings.method, batch):
+def _invert(
+    view: View, problem: Problem, labels: Tensor, pixels: Pixels, method: str, settings: Settings, watch: Watch
+) -> Found:
+    match method:
         case "peel":
             network = understand(view.task.module(view.task.initial), view.shape)
             assert network
             return peel(problem, network, labels, pixels, settings, watch)
         case "inverting":
             return invert(problem, labels, pixels, settings, watch)
-        case method:
-            found = deep_leakage(problem, labels if method == "idlg" else None, batch, settings, watch)
+        case _:
+            found = deep_leakage(problem, labels if method == "idlg" else None, labels.shape[1], settings, watch)
             return found._replace(images=pixels.clamp(found.images.nan_to_num(0.0)))

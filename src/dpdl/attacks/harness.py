@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from dpdl.attacks.adversary import method_of, rebuild
+from dpdl.attacks.adversary import USUAL, method_of, rebuild
 from dpdl.attacks.inverting import Settings, check
 from dpdl.attacks.metrics import match, pixels_of
 from dpdl.attacks.targets import Case
@@ -32,6 +32,28 @@ from dpdl.run.train import replan
 from dpdl.tasks.data import Dataset
 
 TOGETHER = 5  # targets in one optimisation
+
+
+@final
+@dataclass(frozen=True)
+class Effort:
+    """How to attack; None: what is usual for the method."""
+
+    method: str = "auto"
+    iterations: int | None = None
+    restarts: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "restarts"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1, not {value}.")
+
+    def settings(self, method: str) -> Settings:
+        """For one of the methods."""
+        iterations, restarts = USUAL[method]
+        return Settings(self.iterations or iterations, self.restarts or restarts, seed=self.seed)
 
 
 @final
@@ -51,7 +73,7 @@ class Outcome:
 def attack(
     run_dir: Path,
     cases: Sequence[Case],
-    settings: Settings,
+    effort: Effort | None = None,
     agents: Sequence[int] | None = None,
     *,
     data: Dataset | None = None,
@@ -69,11 +91,11 @@ def attack(
         if not 0 <= agent < len(view.W):
             raise InputError(f"Agent {agent} cannot be attacked: the run has agents 0 to {len(view.W) - 1}.")
     check(view.task, view.shape, view.facts["classes"])
-    outcomes = []
+    effort, outcomes = effort or Effort(), []
     for case in cases:
-        path = run_dir / "attack" / f"{_name(case, settings, chosen)}.safetensors"
+        path = run_dir / "attack" / f"{_name(case, effort, chosen)}.safetensors"
         if not path.exists():
-            outcome = _play(view, plan, case, settings, chosen, workers or Workers(), watch(case))
+            outcome = _play(view, plan, case, effort, chosen, workers or Workers(), watch(case))
             path.parent.mkdir(exist_ok=True)
             write(path, _packed(outcome))
         outcomes.append(_unpacked(path, case))
@@ -91,7 +113,7 @@ def _play(
     view: View,
     plan: Plan,
     case: Case,
-    settings: Settings,
+    effort: Effort,
     agents: Sequence[int],
     workers: Workers,
     watch: Watch,
@@ -102,12 +124,13 @@ def _play(
         raise InputError(f"In round {case.round} an attacked agent had an empty batch; attack other agents or rounds.")
     truth = torch.stack([x[:smallest] for x, _ in truths])
     true_labels = torch.stack([y[:smallest] for _, y in truths])
-    method, pixels = method_of(view, settings.method, smallest), pixels_of(plan.data)
+    method, pixels = method_of(view, effort.method, smallest), pixels_of(plan.data)
+    settings = effort.settings(method)
     pieces = []
     for k in range(0, len(agents), TOGETHER):
         some = slice(k, k + TOGETHER)
         labels = true_labels[some].numpy() if case.labels == "known" else None
-        pieces.append((view.folder, view.module, case, agents[some], smallest, labels, pixels, settings))
+        pieces.append((view.folder, view.module, case, agents[some], smallest, labels, pixels, method, settings))
     parts = zip(*workers.each(rebuild, pieces, watch), strict=True)
     images, objective, read = (torch.from_numpy(np.concatenate(of)) for of in parts)
     found = torch.stack([one[match(one, its)] for one, its in zip(images, truth, strict=True)])
@@ -115,8 +138,8 @@ def _play(
 
 
 # ------------------------------------------------------------------ files
-def _name(case: Case, settings: Settings, agents: Sequence[int]) -> str:
-    what = json.dumps([case, asdict(settings), list(agents)], sort_keys=True)
+def _name(case: Case, effort: Effort, agents: Sequence[int]) -> str:
+    what = json.dumps([case, asdict(effort), list(agents)], sort_keys=True)
     size = "own" if case.batch is None else f"b{case.batch}"
     return f"{case.scenario}-{case.round:06d}-{size}-{hashlib.blake2b(what.encode(), digest_size=6).hexdigest()}"
 

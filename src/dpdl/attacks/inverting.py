@@ -32,7 +32,6 @@ from dpdl.tasks.task import Task
 class Settings:
     """How hard to try, and what pictures are expected to look like."""
 
-    method: str = "auto"
     iterations: int = 1000
     restarts: int = 4
     smooth: float = 0.03  # tau, weight of the total variation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from dpdl.attacks import labels as recovery
 from dpdl.attacks.harness import Outcome
 from dpdl.attacks.metrics import Score, paired_test, pixels_of, score, trivial
 from dpdl.attacks.pixels import Pixels
+from dpdl.privacy.threats import threat
 from dpdl.run.plan import Plan
 
 
@@ -32,6 +34,12 @@ class Attacked:
     def who(self) -> str:
         """The algorithm, or ND: no defence."""
         return "ND" if self.plan.grad.noise_multiplier == 0 else self.plan.experiment.algorithm.upper()
+
+    @property
+    def epsilon(self) -> float | str:
+        """Proven for all rounds, against one who hears every link."""
+        found = self.plan.question.worst(self.plan.grad.noise_multiplier, threat("eavesdropper"))
+        return found if math.isfinite(found) else "unbounded"
 
     @cached_property
     def pixels(self) -> Pixels:

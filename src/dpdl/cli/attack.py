@@ -11,11 +11,12 @@ import click
 from dpdl.errors import InputError
 
 if TYPE_CHECKING:
-    from dpdl.attacks.inverting import Settings
+    from dpdl.attacks.harness import Effort
     from dpdl.attacks.tables import Attacked
     from dpdl.attacks.targets import Case
     from dpdl.attacks.view import View
     from dpdl.run.experiment import Experiment
+    from dpdl.run.record import Wish
 
 PAPER = ("mnist", "cifar10")
 
@@ -28,8 +29,8 @@ PAPER = ("mnist", "cifar10")
 @click.option("--whose", default="all", show_default=True, help="agents whose records to rebuild, by their numbers")
 @click.option("--labels", type=click.Choice(["known", "recovered"]), default="known", show_default=True)
 @click.option("--method", default="auto", show_default=True, help="auto, peel, inverting, dlg, idlg")
-@click.option("--iterations", default=1000, show_default=True, help="steps of every optimisation")
-@click.option("--restarts", default=4, show_default=True, help="starts of every optimisation; the best is kept")
+@click.option("--iterations", type=int, default=None, help="steps of every optimisation [1000; peel 300]")
+@click.option("--restarts", type=int, default=None, help="starts of it, of which the best is kept [4; peel 16]")
 @click.option("--membership", "members", is_flag=True, help="also ask of records whether they were in the batch")
 @click.option("--paper", type=click.Choice(PAPER), default=None, help="train and attack what the paper did; no RUN")
 @click.option("--graph", default=None, help="with --paper: ring, bipartite or complete [bipartite]")
@@ -47,8 +48,8 @@ def attack(
     whose: str,
     labels: str,
     method: str,
-    iterations: int,
-    restarts: int,
+    iterations: int | None,
+    restarts: int | None,
     members: bool,
     paper: str | None,
     graph: str | None,
@@ -63,22 +64,19 @@ def attack(
 
     Attacks read only RUN/recording. What was done before is not done again.
     """
-    from dpdl.attacks.inverting import Settings
+    from dpdl.attacks.harness import Effort
 
-    for name, value in (("iterations", iterations), ("restarts", restarts)):
-        if value < 1:
-            raise InputError(f"{name} must be a whole number of at least 1, not {value}.")
     if bool(runs) == bool(paper):
         raise InputError("Name recorded runs to attack, or --paper mnist or --paper cifar10, and not both.")
     if not paper and (graph or agents or out):
         raise InputError("The options --graph, --agents and --out belong to --paper.")
-    settings = Settings(method, iterations, restarts, seed=seed)
+    effort = Effort(method, iterations, restarts, seed)
     if paper:
         cell = (paper, graph or "bipartite", 10 if agents is None else agents)
         runs = _train(*cell, out, batch or "1", seed, quiet)
         scenario, batch = scenario or "cg,mm", batch or "1"
         whose = "0,1,2,3,4,5,6,7,8,9" if whose == "all" else whose
-    found = _attack(runs, (scenario or "all", rounds, batch, labels), whose, settings, quiet)
+    found = _attack(runs, (scenario or "all", rounds, batch, labels), whose, effort, quiet)
     folder = runs[0].parent if paper else runs[0] / "attack"
     facts = _facts(found, folder, gallery)
     if members:
@@ -105,7 +103,7 @@ def _train(
     return tuple(found)
 
 
-def _make(e: Experiment, wish: Any, folder: Path, quiet: bool) -> None:
+def _make(e: Experiment, wish: Wish, folder: Path, quiet: bool) -> None:
     from dpdl.cli.show import Progress
     from dpdl.run.plan import plan
     from dpdl.run.train import launch, replan
@@ -119,7 +117,7 @@ def _make(e: Experiment, wish: Any, folder: Path, quiet: bool) -> None:
 
 
 def _attack(
-    runs: tuple[Path, ...], what: tuple[str, str, str | None, str], whose: str, settings: Settings, quiet: bool
+    runs: tuple[Path, ...], what: tuple[str, str, str | None, str], whose: str, effort: Effort, quiet: bool
 ) -> list[Attacked]:
     from dpdl.attacks import harness
     from dpdl.attacks.tables import Attacked
@@ -135,7 +133,7 @@ def _attack(
         for run in runs:
             cases = _cases(View(run / FOLDER), *what)
             with Bar(len(cases), hidden=quiet) as bar:
-                outcomes, plan = harness.attack(run, cases, settings, chosen, workers=workers, watch=bar.watch)
+                outcomes, plan = harness.attack(run, cases, effort, chosen, workers=workers, watch=bar.watch)
             found.append(Attacked(run, outcomes, plan))
     return found
 
@@ -177,7 +175,8 @@ def _facts(attacked: list[Attacked], folder: Path, gallery: Path | None) -> dict
     draw_gallery(*by_round(attacked), path)
     agents = draw_gallery(*by_agent(attacked), folder / "agents.png")
     rows = [row for a in attacked for row in a.rows()]
-    return {"rows": rows, "trivial": attacked[0].trivial_rows(), "gallery": str(path), "by_agent": str(agents)}
+    trivial, epsilon = attacked[0].trivial_rows(), {a.who: a.epsilon for a in attacked}
+    return {"rows": rows, "trivial": trivial, "epsilon": epsilon, "gallery": str(path), "by_agent": str(agents)}
 
 
 def _membership(attacked: list[Attacked], whose: str, seed: int, folder: Path, quiet: bool) -> dict[str, Any]:
