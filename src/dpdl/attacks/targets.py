@@ -15,10 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
+from dpdl.algorithms.muffliato import acceleration
 from dpdl.attacks.view import Messages, View
 from dpdl.errors import InputError, unknown
+from dpdl.graph import Graph
 
 
 class Case(NamedTuple):
@@ -38,8 +41,23 @@ class Target(NamedTuple):
     agent: int  # whose records it is about
 
 
-# Algorithms whose model message already contains the round's gradient; in the others it shows one round later.
-STEPS_FIRST = {"qg-momentum": "step", "gradient-tracking": "model", "dfedsam": "model"}
+class Stepped(NamedTuple):
+    """How an algorithm sends models that already contain the round's gradient; others show it one round later."""
+
+    channel: str
+    mixed: bool  # the gradient was taken at the mixed model of the round before; otherwise at the agent's own
+
+
+STEPPED = {
+    "qg-momentum": Stepped("step", mixed=True),
+    "gradient-tracking": Stepped("model", mixed=True),
+    "dfedsam": Stepped("model", mixed=True),
+    "gut": Stepped("model", mixed=False),
+}
+CALIBRATED = ("dpdl", "dpdl-sound")
+SILENT = {
+    "async-dpsgd": "an agent talks in few rounds, and its steps show between those, not between two recorded ones"
+}
 
 
 def cross_gradient(view: View, t: int, batch: int | None, agent: int) -> Target:
@@ -66,6 +84,8 @@ def momentum(view: View, t: int, batch: int | None, agent: int) -> Target:
 
 def self_gradient(view: View, t: int, batch: int | None, agent: int) -> Target:
     """What remains of the agent's aggregated gradient when its neighbours' answers are subtracted."""
+    if view.options["algorithm"] not in CALIBRATED:
+        raise InputError(f"Scenario 'self' undoes the calibration of {' and '.join(CALIBRATED)}, no other algorithm.")
     found = momentum(view, t, batch, agent)
     gradients = _channel(view.messages(t, batch), "gradient", "self", view)
     rest = found.direction
@@ -78,21 +98,42 @@ def self_gradient(view: View, t: int, batch: int | None, agent: int) -> Target:
 
 def model_step(view: View, t: int, batch: int | None, agent: int) -> Target:
     """sum_j w_ij m^j - m^i of consecutive messages: the step size times what the agent's records contributed."""
-    channel = STEPS_FIRST.get(view.options["algorithm"])
-    if channel:
+    name = view.options["algorithm"]
+    if name in SILENT:
+        raise InputError(f"The steps of {name} cannot be read off a recording: {SILENT[name]}.")
+    if name == "muffliato":
+        return _gossip_step(view, t, batch, agent)
+    if name in STEPPED:
+        channel, at_mixed = STEPPED[name]
         if t == 1:
             raise InputError("A step shows against the round before; attack round 2 or later.")
         before, after, at = view.messages(t - 1), view.messages(t, batch), t - 1
     else:
-        channel = "model"
+        channel, at_mixed = "model", False
         before, after, at = view.messages(t, batch), view.after(t, batch), t
     _channel(before, channel, "step", view)
-    around = [agent, *view.neighbours(agent)]
-    mixed = sum(float(view.W[agent, j]) * _sent(before, channel, j, at) for j in around)
-    assert isinstance(mixed, Tensor)
+    mixed = _mixed(view, agent, lambda j: _sent(before, channel, j, at))
     moved = mixed - _sent(after, channel, agent, at + 1)
-    own = mixed if channel in STEPS_FIRST.values() else _sent(before, channel, agent, at)
-    return Target(own, moved, agent)
+    return Target(mixed if at_mixed else _sent(before, channel, agent, at), moved, agent)
+
+
+def _gossip_step(view: View, t: int, batch: int | None, agent: int) -> Target:
+    """What Muffliato's first message of a round differs by from the model that the last round's gossip ended with."""
+    if t == 1:
+        raise InputError("A step shows against the round before; attack round 2 or later.")
+    said = [view.messages(t - 1, number=k) for k in range(view.repeats(t - 1, "gossip"))]
+    mixed = _mixed(view, agent, lambda j: _sent(said[-1], "gossip", j, t - 1))
+    if len(said) > 1:
+        gamma = acceleration(Graph(view.W))
+        mixed = gamma * mixed + (1 - gamma) * _sent(said[-2], "gossip", agent, t - 1)
+    return Target(mixed, mixed - _sent(view.messages(t, batch, number=0), "gossip", agent, t), agent)
+
+
+def _mixed(view: View, agent: int, row: Callable[[int], Tensor]) -> Tensor:
+    """The weighted mean of an agent's and its neighbours' rows."""
+    around = torch.stack([row(j) for j in [agent, *view.neighbours(agent)]])
+    weights = torch.tensor(view.W[agent, [agent, *view.neighbours(agent)]]).to(around)
+    return weights @ around
 
 
 SCENARIOS: Mapping[str, Callable[[View, int, int | None, int], Target]] = {
@@ -113,11 +154,9 @@ def target(view: View, scenario: str, t: int, batch: int | None, agent: int) -> 
 def offered(view: View, t: int, batch: int | None) -> list[str]:
     """The scenarios that a recording allows."""
     channels = set(view.messages(t, batch))
-    found = [
-        name
-        for name, needs in (("cg", {"gradient"}), ("mm", {"momentum"}), ("self", {"gradient", "momentum"}))
-        if needs <= channels
-    ]
+    found = [name for name, channel in (("cg", "gradient"), ("mm", "momentum")) if channel in channels]
+    if view.options["algorithm"] in CALIBRATED:
+        found.append("self")
     return found if found else ["step"]
 
 

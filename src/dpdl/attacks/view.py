@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -83,24 +84,32 @@ class View:
         """All that was recorded of the round after."""
         return self.messages(t + 1) if batch is None else self.messages(t, batch, "-after")
 
-    def messages(self, t: int, batch: int | None = None, which: str = "") -> Messages:
-        """All that was recorded of a round. Of what an agent sends twice to another, the first counts."""
+    def repeats(self, t: int, channel: str) -> int:
+        """How often every agent used a channel in a round of the run."""
+        edges = self._tensors(t)[f"{channel}.edges"].tolist()
+        return max(Counter(map(tuple, edges)).values(), default=0)
+
+    def messages(self, t: int, batch: int | None = None, which: str = "", number: int = -1) -> Messages:
+        """All that was recorded of a round; of what an agent sends several times to another, one, usually the last."""
+        tensors = self._tensors(t, batch, which)
+        found: dict[str, dict[tuple[int, int], Tensor]] = {}
+        for channel in sorted({key.rsplit(".", 1)[0] for key in tensors}):
+            edges, rows, at = (tensors[f"{channel}.{part}"] for part in ("edges", "rows", "at"))
+            sent: dict[tuple[int, int], list[Tensor]] = {}
+            for (source, target), k in zip(edges.tolist(), at.tolist(), strict=True):
+                sent.setdefault((source, target), []).append(rows[k])
+            found[channel] = {edge: said[number] for edge, said in sent.items()}
+        return found
+
+    def _tensors(self, t: int, batch: int | None = None, which: str = "") -> dict[str, Tensor]:
         name = f"{t:06d}{'' if batch is None else f'-b{batch}'}{which}.safetensors"
         if name not in self.files:
             raise InputError(self._missing(t, batch))
         try:
             with safe_open(self.folder / name, "pt") as file:
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+                return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError) as failure:
             raise InputError(f"The recording {str(self.folder / name)!r} cannot be read: {failure}.") from failure
-        found: dict[str, dict[tuple[int, int], Tensor]] = {}
-        for channel in sorted({key.rsplit(".", 1)[0] for key in tensors}):
-            edges, rows, at = (tensors[f"{channel}.{part}"] for part in ("edges", "rows", "at"))
-            pairs = zip(edges.tolist(), at.tolist(), strict=True)
-            found[channel] = {}
-            for (source, target), k in pairs:
-                found[channel].setdefault((source, target), rows[k])
-        return found
 
     def _missing(self, t: int, batch: int | None) -> str:
         rounds = self._sizes()
