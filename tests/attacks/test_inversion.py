@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -19,9 +21,11 @@ from dpdl.attacks.peel import able, peel, read
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.tables import Attacked
 from dpdl.attacks.targets import Case, Target
+from dpdl.attacks.workers import Workers
 from dpdl.errors import InputError
 from dpdl.privacy.clipping import Unclipped
 from dpdl.run.record import Wish
+from dpdl.run.train import replan
 from dpdl.tasks.fused.network import understand
 from dpdl.tasks.models import cnn, lenet, mlp
 from dpdl.tasks.task import Task
@@ -185,6 +189,52 @@ def test_cases_are_scored_and_not_done_twice(run: Path, monkeypatch) -> None:
         and row["best_trivial"] in ("mean", "grey")
     )
     assert first[1].truth.shape == (3, 2, 1, 8, 8)
+
+
+def test_batches_come_back_in_the_order_of_their_records(run: Path, monkeypatch) -> None:
+    """An adversary that finds the images exactly, but the wrong way round."""
+    case = Case("cg", 2, 2)
+    truths = {agent: harness.truth_of(replan(run), case, agent)[0].flip(0).numpy() for agent in range(3)}
+
+    def rebuild(folder, module, case, agents, batch, *_):
+        images = np.stack([truths[agent] for agent in agents])
+        return images, np.zeros(len(agents), np.float32), np.zeros((len(agents), batch), np.int64)
+
+    monkeypatch.setattr(harness, "rebuild", rebuild)
+    outcomes, plan = attack(run, [case], harness.Effort(seed=1))
+    assert torch.equal(outcomes[0].found, outcomes[0].truth)
+    assert Attacked(run, outcomes, plan).rows()[0]["mse"] == 0
+
+
+class Bare(nn.Module):
+    """Its last layer has no bias."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 10, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x.flatten(1))
+
+
+def test_labels_that_cannot_be_read_off_must_be_known(tmp_path: Path) -> None:
+    e = dpdl.Experiment(dataset="digits", graph="ring", agents=3, rounds=2, batch=16, noise="none", clip_unit="none")
+    dpdl.train(e, out=tmp_path / "run", model=Bare(), record=Wish((2,), (1,)))
+    effort, model = harness.Effort(iterations=3, restarts=1), Bare()
+    outcomes, plan = attack(tmp_path / "run", [Case("cg", 2, 1)], effort, model=model)
+    assert Attacked(tmp_path, outcomes, plan).rows()[0]["label_recovery"] is None
+    with pytest.raises(InputError, match="last layer has no bias"):
+        attack(tmp_path / "run", [Case("cg", 2, 1, "recovered")], effort, model=model)
+
+
+def test_how_many_processes_there_are_makes_no_difference(run: Path, tmp_path: Path) -> None:
+    cases, effort = [Case("cg", 2, 1)], harness.Effort(iterations=10, restarts=2)
+    alone, _ = attack(run, cases, effort)
+    shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("attack"))
+    with Workers(2) as workers, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(harness, "TOGETHER", 2)
+        shared, _ = attack(tmp_path / "run", cases, effort, workers=workers)
+    torch.testing.assert_close(alone[0].found, shared[0].found, rtol=0, atol=1e-3)
 
 
 def test_the_command_prints_rows_trivial_rows_and_draws(run: Path, monkeypatch, capsys) -> None:

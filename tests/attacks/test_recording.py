@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ import dpdl
 from dpdl.attacks.targets import offered, target
 from dpdl.attacks.view import View
 from dpdl.errors import InputError
-from dpdl.run.record import Wish, check, wish_of, with_batches_of
+from dpdl.net import Leaving
+from dpdl.run.interrupt import Interrupted
+from dpdl.run.record import Recorder, Wish, check, wish_of, with_batches_of
 from tests.attacks.alone import run_alone
 from tests.test_cli import dpdl as command
 
@@ -108,6 +111,42 @@ images, _, labels = rebuild(RECORDING, None, *told, lambda share: None)
 assert images.shape == (2, 1, 1, 8, 8) and labels.shape == (2, 1)
 """
     run_alone(code, clear[0], tmp_path)
+
+
+def test_a_resumed_run_goes_on_recording(clear, tmp_path: Path) -> None:
+    """Interrupted in the round before the one that is asked for: what is recorded is what an unbroken run records."""
+    e = dpdl.Experiment(**OPTIONS, algorithm="dpdl", noise="none", clip_unit="none")
+
+    def stop_at_2(t: int, metrics) -> None:
+        if t == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        dpdl.train(e, out=tmp_path / "run", record=Wish((3,), (1, 2)), watch=stop_at_2)
+    folder = tmp_path / "run" / "recording"
+    assert sorted(path.name for path in folder.glob("*.safetensors")) == ["000002.safetensors"]
+    dpdl.resume(tmp_path / "run")
+    for path in (clear[0] / "recording").iterdir():
+        assert (folder / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_damaged_recording_is_not_gone_on_with(tmp_path: Path) -> None:
+    recorded(tmp_path / "run", Wish((3,)), noise="none")
+    (tmp_path / "run" / "recording" / "index.json").write_text("{")
+    with pytest.raises(InputError, match="is damaged"):
+        dpdl.resume(tmp_path / "run")
+
+
+def test_messages_that_do_not_fit_are_not_held_in_memory(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, Wish((1,), megabytes=1))
+    edges = torch.tensor([[0, 1], [0, 2]])
+    with recorder.round(1):
+        recorder(Leaving("model", edges, torch.zeros(1, 200_000), torch.tensor([0, 0])))  # one row of 0.8 MB
+        assert recorder._parts and len(recorder._parts["model"][0].rows) == 1
+        recorder(Leaving("gradient", edges, torch.zeros(2, 100_000), torch.tensor([0, 1])))
+        assert recorder._parts is None
+    index = json.loads((tmp_path / "index.json").read_text())
+    assert index["full"] == "000001.safetensors" and index["files"] == []
 
 
 def test_no_more_is_written_than_allowed(tmp_path: Path) -> None:

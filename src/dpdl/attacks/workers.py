@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
@@ -54,21 +54,21 @@ class Workers(AbstractContextManager["Workers"]):
                 ]
         self._done[: len(pieces)] = [0.0] * len(pieces)
         futures = [self._pool.submit(_perform, work, piece, k) for k, piece in enumerate(pieces)]
-        while wait(futures, 0.2).not_done and not any(map(_failed, futures)):
+        while (left := wait(futures, 0.2, FIRST_EXCEPTION)).not_done:
+            if failed := next((future for future in left.done if future.exception()), None):
+                futures = [failed]
+                break
             watch(sum(self._done[: len(pieces)]) / len(pieces))
-        watch(1.0)
         try:
-            return [future.result() for future in futures]
+            found = [future.result() for future in futures]
         except BrokenProcessPool:
             raise RunFailed("A process of the attack was killed; was there enough memory?") from None
+        watch(1.0)
+        return found
 
 
 class Stopped(Exception):
     """The attack was left."""
-
-
-def _failed(future: Future[Any]) -> bool:
-    return future.done() and future.exception() is not None
 
 
 def _begin(done: SynchronizedArray[float], stop: Synchronized[bool]) -> None:
