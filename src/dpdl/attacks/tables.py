@@ -65,6 +65,7 @@ class Attacked:
             "scenario": outcome.case.scenario,
             "round": outcome.case.round,
             "batch": int(outcome.truth.shape[1]),
+            "own_batch": self.plan.experiment.batch,
             **medians(scores),
             "label_recovery": recovery.rate(read, true) if read.numel() else None,
             "labels": outcome.case.labels,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpdl.attacks.tables import Attacked
 
-CANARIES = 1000
+MOST_CANARIES = 1000
 CONFIDENCE = 0.95
 
 
@@ -42,7 +42,8 @@ def _audit(attacked: Attacked, quiet: bool) -> dict[str, Any]:
         return {**facts, "why": f"the audit has no adversary for {e.algorithm}"}
     if plan.question.fixed or not plan.question.bounded or e.relation != "add-remove":
         return {**facts, "why": "the audit plays add-remove with Poisson sampling and every sample clipped"}
-    question = make_question(e, make_algorithm(e), plan.graph, records, CANARIES)
+    canaries = min(MOST_CANARIES, *records)
+    question = make_question(e, make_algorithm(e), plan.graph, records, canaries)
     console = Console(stderr=True)
     with Progress(console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         task = bar.add_task("audit", total=e.rounds)
@@ -51,8 +52,8 @@ def _audit(attacked: Attacked, quiet: bool) -> dict[str, Any]:
             theorem1,
             sigma,
             listener,
-            canaries=CANARIES,
+            canaries=canaries,
             confidence=CONFIDENCE,
             watch=lambda t: bar.update(task, completed=t),
         )
-    return {**facts, "certified": result.certified, "confidence": CONFIDENCE, "canaries": CANARIES}
+    return {**facts, "certified": result.certified, "confidence": CONFIDENCE, "canaries": canaries}

@@ -110,21 +110,24 @@ def _members(console: Console, inferred: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(title="Was this record in the batch?")
-    for name in ("who", "scenario", "round", "batch", "AUC", "95 %", "found at 1 % false alarms", "audit", "proven"):
+    for name in ("who", "scenario", "round", "batch", "AUC", "95 %", "found, 1 % false"):
         table.add_column(name, justify="left" if name in ("who", "scenario") else "right")
     for facts in inferred:
-        found, epsilon = facts["scores"]["gradient"], facts["epsilon"]
+        found = facts["scores"]["gradient"]
         low, high = found["auc_interval"]
         at = found["tpr_at_1_percent"]
-        certified = "-" if epsilon["certified"] is None else f"{epsilon['certified']:.2f}"
-        proven = epsilon["proven"] if isinstance(epsilon["proven"], str) else f"{epsilon['proven']:.2f}"
         table.add_row(
             *(facts["who"], facts["scenario"], str(facts["round"]), str(facts["batch"] or "own")),
             *(f"{found['auc']:.3f}", f"{low:.2f} to {high:.2f}", "too few records" if at is None else f"{at:.1%}"),
-            *(certified, proven),
         )
     console.print(table)
-    console.print(
-        "audit, proven: epsilon of the whole run for one who hears everything is at least, and at most, this.",
-        highlight=False,
-    )
+    for who, epsilon in {facts["who"]: facts["epsilon"] for facts in inferred}.items():
+        console.print(f"{who}, whole run, all links heard: {_epsilon(epsilon)}", highlight=False)
+
+
+def _epsilon(epsilon: dict[str, Any]) -> str:
+    proven = epsilon["proven"]
+    above = "nothing is proven" if isinstance(proven, str) else f"epsilon is proven to be at most {proven:.3g}"
+    if epsilon["certified"] is None:
+        return f"{above}; {epsilon['why']}."
+    return f"{above}; the audit certifies at least {epsilon['certified']:.3g} ({epsilon['confidence']:.0%} confidence)."

@@ -31,6 +31,7 @@ def rebuilt(facts: Mapping[str, Any], folder: Path) -> Section:
             "In this training no record ever leaves its owner. What leaves are models, and gradients: lists of numbers "
             "that say how a record would like the model to change. The pictures below were rebuilt from those numbers "
             "alone, by a program that listens on the links like any neighbour could. It never saw the records.",
+            *_aside(size, seen[0]["own_batch"]),
         ),
         said(verdict(seen)),
         picture(
@@ -61,7 +62,7 @@ def outcome(row: Row) -> str:
     """How one attack went, in words."""
     numbers = f"similarity {row['ssim']:.2f} of 1"
     if row["p_better_than_trivial"] > SURE:
-        return f"nothing, the guess is as good ({numbers})."
+        return f"nothing, the guess is no worse ({numbers})."
     if row["ssim"] > RECOGNISABLE:
         return f"the records, recognisable ({numbers})."
     return f"a shadow of the records, better than the guess ({numbers})."
@@ -95,6 +96,15 @@ def limits(epsilons: Mapping[str, float | str]) -> list[str]:
                 f"({2.718281828**epsilon:,.3g}) times as likely with one of your records as without it."
             )
     return told
+
+
+def _aside(size: int, own: int) -> list[str]:
+    if size == own:
+        return []
+    return [
+        f"Messages of this training are about {own} records at a time. For the pictures the same rounds were played "
+        f"once more about {_count(size, 'record')} at a time, with the noise that such messages get: the easiest case."
+    ]
 
 
 def _named(names: Sequence[str]) -> str:
