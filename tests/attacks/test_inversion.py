@@ -77,6 +77,15 @@ def test_the_input_of_the_first_linear_layer_is_read_off_exactly() -> None:
     torch.testing.assert_close(a, module[:7](x[:, 0]).detach(), rtol=1e-4, atol=1e-5)
 
 
+def test_linear_layers_give_the_image_away_exactly() -> None:
+    module, shape = mlp(SHAPE, 10), SHAPE
+    x, y = strokes(3)[:, None], torch.tensor([[3], [7], [1]])
+    problem = problem_of(Task(module), x, y)
+    found = peel(problem, understand(module, shape), y, PIXELS, Settings(), quiet)
+    torch.testing.assert_close(found.images, x, rtol=0, atol=1e-4)
+    assert found.objective.abs().max() < 1e-4
+
+
 def test_single_images_are_rebuilt_from_clear_gradients_and_not_from_noisy_ones() -> None:
     module = lenet(SHAPE, 10)
     x, y = strokes(5)[:, None], torch.tensor([[3], [7], [1], [0], [4]])
@@ -257,7 +266,7 @@ def test_the_command_prints_rows_trivial_rows_and_draws(run: Path, monkeypatch, 
         (["--batch", "5"], "recorded are 1, 2"),
         (["--scenario", "cgg"], "cg"),
         (["--method", "magic"], "inverting"),
-        (["--method", "peel"], "take 'inverting'"),
+        (["--method", "peel", "--batch", "2"], "take 'inverting'"),
         (["--whose", "7"], "agents 0 to 2"),
         (["--iterations", "0"], "at least 1"),
         (["--scenario", "step", "--rounds", "x"], "whole numbers"),

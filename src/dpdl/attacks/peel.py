@@ -5,6 +5,7 @@ gradient' g / ||g||^2, whatever the scale. The slope at a follows from the weigh
 the first, its input h is sought for which the convolution gives a and its weights' gradient is the one that was seen.
 Both are linear in h once it is known which pixel of every pooling window is the largest: the search is about that.
 One layer at a time gets there where matching the whole gradient at once gets stuck. At the end all is matched together.
+A network of linear layers alone has nothing to search for: what the first one received is the image.
 """
 
 from __future__ import annotations
@@ -70,9 +71,13 @@ class Layer:
 
 
 def peel(problem: Problem, network: Network, labels: Tensor, pixels: Pixels, settings: Settings, watch: Watch) -> Found:
-    """One image of every target; the network must begin with convolutions, each with ReLU."""
+    """One image of every target; see `able` for what the network must be."""
     layers, read_off, slope = read(problem, network)
-    a = read_off
+    if not layers:
+        x = pixels.clamp(read_off.view(-1, 1, *problem.shape))
+        watch(1.0)
+        return Found(x, angle(problem.gradient(x, one_hot(labels, problem.classes)), problem.directions))
+    a = read_off.clamp_(min=0)  # it was a ReLU's output
     total = settings.iterations * (len(layers) + 1)
     done = 0
 
@@ -115,14 +120,13 @@ def read(problem: Problem, network: Network) -> tuple[list[Layer], Tensor, Tenso
     g = seen[names[at + 1]]
     a = (g[:, None] @ seen[names[at]])[:, 0] / g.square().sum(1, keepdim=True).clamp(min=1e-30)
     slope = (g[:, None] @ problem.parameters[names[at]])[:, 0]
-    return layers, a.clamp(min=0), slope
+    return layers, a, slope
 
 
 def able(network: Network | None) -> bool:
     """Whether a network can be peeled: convolutions with ReLU, without norm, and a bias in the first linear layer."""
     return (
         network is not None
-        and bool(network.convs)
         and all(conv.relu and not conv.groups for conv in network.convs)
         and bool(network.linears[0].bias)
     )
