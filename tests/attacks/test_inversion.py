@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import dpdl
 from dpdl.attacks import harness
+from dpdl.attacks.adversary import method_of, network_of
 from dpdl.attacks.harness import attack
 from dpdl.attacks.inverting import Problem, Settings, check, deep_leakage, invert
 from dpdl.attacks.labels import rate, recovered
@@ -20,7 +21,8 @@ from dpdl.attacks.metrics import paired_test, score
 from dpdl.attacks.peel import able, peel, read
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.tables import Attacked
-from dpdl.attacks.targets import Case, Target
+from dpdl.attacks.targets import Case, Target, target
+from dpdl.attacks.view import View
 from dpdl.attacks.workers import Workers
 from dpdl.errors import InputError
 from dpdl.privacy.clipping import Unclipped
@@ -99,6 +101,18 @@ def test_single_images_are_rebuilt_from_clear_gradients_and_not_from_noisy_ones(
     assert ssim[2] > 0.6
     assert paired_test([s.mse for s in found[0.0]], black) < 0.05
     assert paired_test([s.mse for s in found[5.0]], black) > 0.05
+
+
+def test_dropout_does_not_hide_what_the_first_linear_layer_received(tmp_path: Path) -> None:
+    e = dpdl.Experiment(dataset="digits", graph="ring", agents=3, rounds=2, batch=8, noise="none", clip_unit="none")
+    module = cnn((1, 8, 8), 10)
+    dpdl.train(e, out=tmp_path / "run", model=module, record=Wish((2,), (1,)))
+    view = View(tmp_path / "run" / "recording", module)
+    assert any(isinstance(part, nn.Dropout) for part in module.modules()) and method_of(view, "auto", 1) == "peel"
+    found = target(view, "cg", 2, 1, 0)
+    _, a, _ = read(Problem.of(view.task, [found], view.shape), network_of(view))
+    x, _ = harness.truth_of(replan(tmp_path / "run", model=module), Case("cg", 2, 1), 0)
+    torch.testing.assert_close(a, view.task.module(found.model).eval()[:7](x).detach(), rtol=1e-3, atol=1e-4)
 
 
 def test_small_batches_are_inverted_towards_the_target() -> None:

@@ -18,7 +18,8 @@ from dpdl.attacks.targets import Case, target
 from dpdl.attacks.view import View
 from dpdl.attacks.workers import Watch
 from dpdl.errors import InputError, unknown
-from dpdl.tasks.fused.network import understand
+from dpdl.tasks.dropout import key_dropout
+from dpdl.tasks.fused.network import Network, understand
 
 USUAL = {"peel": (300, 16), "inverting": (1000, 4), "dlg": (300, 4), "idlg": (300, 4)}
 """Iterations and restarts. Peeling gains more from other starts than from more steps."""
@@ -26,11 +27,16 @@ Array = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 
+def network_of(view: View) -> Network | None:
+    """The layers of the model; None when they are not known one by one."""
+    return understand(key_dropout(view.task.module(view.task.initial)), view.shape)
+
+
 def method_of(view: View, method: str, batch: int) -> str:
     """`auto` peels single images where the network allows it."""
     if method != "auto" and method not in USUAL:
         raise unknown("method", method, ["auto", *USUAL])
-    peels = batch == 1 and able(understand(view.task.module(view.task.initial), view.shape))
+    peels = batch == 1 and able(network_of(view))
     if method == "peel" and not peels:
         raise InputError(
             "Method 'peel' reads single images off convolutions with ReLU followed by linear layers; take 'inverting'."
@@ -71,7 +77,7 @@ def _invert(
 ) -> Found:
     match method:
         case "peel":
-            network = understand(view.task.module(view.task.initial), view.shape)
+            network = network_of(view)
             assert network
             return peel(problem, network, labels, pixels, settings, watch)
         case "inverting":

@@ -6,7 +6,8 @@ sign of the images' gradient, with a step that falls tenfold at 3/8, 5/8 and 7/8
 Mopuri, Bilen, 2020): the same with labels read off the last layer.
 
 Ours: many targets and restarts in one vectorised optimisation, and a weight for darkness, sum |pixel - black|, since
-digits are mostly background. The best restart is the one with the smallest objective, which needs no ground truth.
+digits and clothes are mostly background; pictures in colour are not, and start from grey. The best restart is the one
+with the smallest objective, which needs no ground truth.
 """
 
 from __future__ import annotations
@@ -132,9 +133,10 @@ def variation(x: Tensor) -> Tensor:
 
 
 def prior(x: Tensor, pixels: Pixels, settings: Settings) -> Tensor:
-    """What pictures are expected to be: smooth, and dark."""
-    bright: Tensor = (x - pixels.low.to(x)).abs().flatten(1).mean(1)
-    total: Tensor = settings.smooth * variation(x) + settings.dark * bright
+    """What pictures are expected to be: smooth, and dark if they are grey."""
+    total = settings.smooth * variation(x)
+    if x.shape[-3] == 1:
+        total = total + settings.dark * (x - pixels.low.to(x)).abs().flatten(1).mean(1)
     return total
 
 
@@ -186,8 +188,9 @@ def invert(problem: Problem, labels: Tensor, pixels: Pixels, settings: Settings,
     many, y = problem.repeated(settings.restarts), one_hot(labels, problem.classes)
     y = y.repeat_interleave(settings.restarts, 0)
     noise = start((labels.shape[1], *problem.shape), len(labels), settings)
-    dark = pixels.low.to(noise) + 0.1 * noise * (pixels.high - pixels.low).to(noise)
-    return best(descend(many, dark, y, pixels, settings, watch), settings.restarts)
+    middle = 0.0 if problem.shape[0] == 1 else 0.5
+    x = pixels.from_unit(middle + 0.1 * noise)
+    return best(descend(many, x, y, pixels, settings, watch), settings.restarts)
 
 
 def deep_leakage(problem: Problem, labels: Tensor | None, batch: int, settings: Settings, watch: Watch) -> Found:

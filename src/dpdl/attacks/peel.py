@@ -5,6 +5,7 @@ gradient' g / ||g||^2, whatever the scale. The slope at a follows from the weigh
 the first, its input h is sought for which the convolution gives a and its weights' gradient is the one that was seen.
 Both are linear in h once it is known which pixel of every pooling window is the largest: the search is about that.
 One layer at a time gets there where matching the whole gradient at once gets stuck. At the end all is matched together.
+Dropout among the linear layers does not matter until then: nobody needs to know which units it kept.
 A network of linear layers alone has nothing to search for: what the first one received is the image.
 """
 
