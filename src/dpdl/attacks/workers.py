@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
 from typing import Any, TypeVar, final
 
@@ -53,7 +54,8 @@ class Workers(AbstractContextManager["Workers"]):
                     work(*piece, lambda share, k=k: watch((k + share) / len(pieces))) for k, piece in enumerate(pieces)
                 ]
         self._done[: len(pieces)] = [0.0] * len(pieces)
-        futures = [self._pool.submit(_perform, work, piece, k) for k, piece in enumerate(pieces)]
+        with _deaf():
+            futures = [self._pool.submit(_perform, work, piece, k) for k, piece in enumerate(pieces)]
         while (left := wait(futures, 0.2, FIRST_EXCEPTION)).not_done:
             if failed := next((future for future in left.done if future.exception()), None):
                 futures = [failed]
@@ -71,13 +73,25 @@ class Stopped(Exception):
     """The attack was left."""
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started here do not hear Ctrl-C: this one does, and tells them to stop."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _begin(done: SynchronizedArray[float], stop: Synchronized[bool]) -> None:
     global _done, _stop
     import torch
 
     _done, _stop = done, stop
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
 
 
 def _perform(work: Callable[..., Result], piece: tuple[Any, ...], k: int) -> Result:
