@@ -14,7 +14,7 @@ import dpdl
 SOURCE = Path(dpdl.__file__).parent
 LAYERS = [
     {"cli"},
-    {"report", "audit", "bench", "attacks"},
+    {"report", "audit", "bench", "attacks", "reproduce"},
     {"run", "theory"},
     {"algorithms"},
     {"net"},

@@ -1,0 +1,156 @@
+"""The queue: cells and seeds that are missing, the most telling first, in parallel processes.
+
+A run that was interrupted goes on, one that is finished is never done again, and results are written as they come.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import statistics
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+from dpdl.errors import InputError
+from dpdl.graph import build
+from dpdl.paper.cells import Cell
+from dpdl.reproduce import recipes, results
+from dpdl.run.experiment import Experiment
+from dpdl.run.many import Errand, Outcome, Watch, at_once, run_many
+
+CROSS = {"dpdl", "dpdl-sound", "dp-cga", "cga", "ngm", "pdsl"}
+"""Algorithms in which an agent computes a gradient for every neighbour; the others compute one."""
+GUESS = {"mnist": 15e-6, "cifar10": 150e-6}
+"""Seconds per sample and gradient on one core, until something was measured here."""
+
+
+class Wanted(NamedTuple):
+    """One run."""
+
+    cell: Cell
+    mode: str
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """Of its run folder."""
+        return f"{self.mode}-{self.cell.name}-seed{self.experiment.seed}"
+
+
+def missing(cells: Iterable[Cell], modes: Sequence[str], seeds: int, out: Path) -> list[Wanted]:
+    """What was not measured yet: all cells with the first seed, then all with the second."""
+    cells = list(cells)
+    found = []
+    for seed in range(seeds):
+        for cell in cells:
+            for mode in modes:
+                if recipes.has(cell, mode):
+                    e = recipes.experiment(cell, mode, seed)
+                    results.refuse_other(out, cell, mode, e)
+                    before = results.read(out, cell, mode)
+                    if not before or str(seed) not in before["runs"]:
+                        found.append(Wanted(cell, mode, e))
+    return found
+
+
+# ------------------------------------------------------------------ time
+def work(e: Experiment) -> float:
+    """Samples times gradients of a whole run."""
+    assert e.batch
+    return float(e.rounds * e.batch * (_edges(e.graph, e.agents, e.weights) if e.algorithm in CROSS else e.agents))
+
+
+@cache
+def _edges(graph: str, agents: int, weights: str) -> int:
+    return len(build(graph, agents, weights, 0).edges)
+
+
+@final
+@dataclass(frozen=True)
+class Clock:
+    """How long runs take, by what was measured before, or guessed."""
+
+    measured: dict[tuple[str, str], float]  # (data set, model) -> seconds per unit of work
+
+    def seconds(self, e: Experiment) -> float:
+        """For one run on one core."""
+        return work(e) * self.measured.get((e.dataset, e.model or ""), GUESS.get(e.dataset, 15e-6))
+
+
+def clock_of(out: Path) -> Clock:
+    """From all results there are."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for path in sorted(out.glob("*/*.json")):
+        result = json.loads(path.read_text("utf-8"))
+        if result.get("format") == results.FORMAT and "runs" in result:
+            e = Experiment(**result["settings"])
+            for run in result["runs"].values():
+                found.setdefault((e.dataset, e.model or ""), []).append(run["seconds"] / work(e))
+    return Clock({key: statistics.median(values) for key, values in found.items()})
+
+
+def within(wanted: Sequence[Wanted], clock: Clock, jobs: int, minutes: float | None) -> list[Wanted]:
+    """Those that should be done in time, in their order; a smaller one may fit where a larger one does not."""
+    if minutes is None:
+        return list(wanted)
+    left, chosen = minutes * 60 * jobs, []
+    for one in wanted:
+        if clock.seconds(one.experiment) <= min(left, minutes * 60):
+            chosen.append(one)
+            left -= clock.seconds(one.experiment)
+    if wanted and not chosen:
+        least = min(clock.seconds(one.experiment) for one in wanted) / 60
+        raise InputError(f"{minutes:g} minutes are too few for one cell: the shortest should take {least:.1f}.")
+    return chosen
+
+
+# ------------------------------------------------------------------ running
+def perform(
+    wanted: Sequence[Wanted], out: Path, runs: Path, jobs: int | None, minutes: float | None, watch: Watch
+) -> dict[str, Outcome]:
+    """Run them, and write each result as soon as it is there."""
+    by_name = {one.name: one for one in wanted}
+    deadline = math.inf if minutes is None else time.monotonic() + minutes * 60
+    for one in wanted:
+        if _finished(one, runs):  # it ended when nobody listened
+            _enter(one, out, runs)
+
+    def heard(name: str, news: dict[str, Any]) -> None:
+        nonlocal deadline
+        if news.get("state") == "done":
+            _enter(by_name[name], out, runs)
+        watch(name, news)
+        if time.monotonic() > deadline:
+            deadline = math.inf
+            signal.raise_signal(signal.SIGINT)  # as if a person had asked: states are saved
+
+    todo = [Errand(runs / one.name, one.experiment) for one in wanted if not _finished(one, runs)]
+    return run_many(todo, at_once(jobs, len(todo)), heard)
+
+
+def _finished(one: Wanted, runs: Path) -> bool:
+    return (runs / one.name / "summary.json").exists()
+
+
+def _enter(one: Wanted, out: Path, runs: Path) -> None:
+    summary = json.loads((runs / one.name / "summary.json").read_text("utf-8"))
+    results.add(out, one.cell, one.mode, one.experiment, summary, _commit())
+
+
+@cache
+def _commit() -> str | None:
+    """The commit that this code is from, if it runs from a checkout."""
+    try:
+        here = Path(__file__).parent
+        found = subprocess.run(
+            ["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()

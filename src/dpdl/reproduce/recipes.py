@@ -1,0 +1,62 @@
+"""From a cell of the paper to an experiment, in three modes.
+
+    as-published  what the authors' public code does: chunks of a batch are clipped, which bounds no record
+    algorithm1    the paper's algorithm and its Theorem 1, with a step size that was tuned (see `tuned.json`)
+    sound         epsilon is proven against one who hears every link; every algorithm tuned in the same way
+
+Partition, initial model, batches and noise of a seed are the same for all algorithms, as far as they have them.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from dpdl import algorithms
+from dpdl.errors import InputError, unknown
+from dpdl.paper.cells import Cell
+from dpdl.run.experiment import SOME, Experiment, load
+
+MODES = {
+    "as-published": "no guarantee: clipping chunks of a batch does not bound what one record does",
+    "algorithm1": "the epsilon is claimed by Theorem 1; what is proven is larger, see each result",
+    "sound": "the epsilon is proven against an eavesdropper on all links",
+}
+USUAL: dict[str, dict[str, Any]] = {
+    "as-published": {"rounds": 1000, "batch": 216},
+    "algorithm1": {"rounds": 1000, "batch": 216, "noise": "theorem1"},
+    "sound": {"noise": "accountant", "threat": "eavesdropper", "batch": 216},
+}
+
+
+def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
+    """What is run for a cell."""
+    if mode not in MODES:
+        raise unknown("mode", mode, MODES)
+    if not has(cell, mode):
+        raise InputError("Mode algorithm1 is about Theorem 1, which is about dpdl only; take algorithm=dpdl.")
+    name = "dpdl-sound" if (mode, cell.algorithm) == ("sound", "dpdl") else cell.algorithm
+    given = {**USUAL[mode], **cell._asdict(), "algorithm": name, "seed": seed, "eval_every": 50, **tuned(cell, mode)}
+    known = algorithms.named(name).options
+    kept = {key: value for key, value in given.items() if key not in SOME or key in known}
+    return load(None, "as-published" if mode == "as-published" else None, kept).resolved()
+
+
+def has(cell: Cell, mode: str) -> bool:
+    """Whether a cell exists in a mode."""
+    return mode != "algorithm1" or cell.algorithm == "dpdl"
+
+
+def tuned(cell: Cell, mode: str) -> dict[str, Any]:
+    """What was searched for once per data set, graph and algorithm: the nearest entry of `tuned.json`."""
+    table = _tuned().get(mode, {}).get(cell.dataset, {})
+    entry: dict[str, Any] = table.get(cell.graph, {}).get(cell.algorithm, {})
+    return entry
+
+
+@cache
+def _tuned() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(files(__package__).joinpath("tuned.json").read_text("utf-8"))
+    return found
