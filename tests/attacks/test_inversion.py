@@ -90,6 +90,18 @@ def test_the_input_of_the_first_linear_layer_is_read_off_exactly() -> None:
     torch.testing.assert_close(a, module[:7](x[:, 0]).detach(), rtol=1e-4, atol=1e-5)
 
 
+def test_the_true_input_of_a_convolution_explains_all_that_is_known_of_it() -> None:
+    """Its output is what was read off, and its weights' gradient is the one that was seen: both are sought to fit."""
+    module = lenet(SHAPE, 10)
+    x, y = strokes(2)[:, None], torch.tensor([[3], [7]])
+    layers, a, slope = read(problem_of(Task(module), x, y), understand(module, SHAPE))
+    inner = layers[1]
+    out, which, patches = inner.forward(module[:3](x[:, 0]).detach())
+    torch.testing.assert_close(out.flatten(1), a, rtol=1e-4, atol=1e-5)
+    alive = slope.view_as(out) * (out > 0)
+    torch.testing.assert_close(inner.gradient(alive, which, patches)[0], inner.seen, rtol=1e-3, atol=1e-6)
+
+
 def test_linear_layers_give_the_image_away_exactly() -> None:
     module, shape = mlp(SHAPE, 10), SHAPE
     x, y = strokes(3)[:, None], torch.tensor([[3], [7], [1]])

@@ -127,16 +127,15 @@ def _show(facts: dict[str, Any], as_json: bool) -> None:
         if not rows:
             continue
         table = Table(title=f"{mode}: {about}")
-        for name in ("data set", "graph", "algorithm"):
+        for name in ("cell", "algorithm"):
             table.add_column(name)
-        for name in ("N", "alpha_d", "epsilon", "paper", "ours", "difference", "seeds"):
+        for name in ("paper", "ours", "differs", "seeds"):
             table.add_column(name, justify="right")
         for row in rows:
             spread = "" if row["spread"] is None else f" ± {row['spread']:.1f}"
             inside = "" if row["within"] else " *"
             table.add_row(
-                *(row["dataset"], row["graph"], row["algorithm"], str(row["agents"]), f"{row['alpha_d']:g}"),
-                *(f"{row['epsilon']:g}", f"{row['paper']:.1f} ± {row['paper_spread']:.1f}"),
+                *(_place(row), row["algorithm"], f"{row['paper']:.1f} ± {row['paper_spread']:.1f}"),
                 *(f"{row['ours']:.1f}{spread}", f"{row['difference']:+.1f}{inside}", str(len(row["seeds"]))),
             )
         console.print(table)
@@ -146,9 +145,12 @@ def _show(facts: dict[str, Any], as_json: bool) -> None:
         console.print("*: the difference is larger than the paper's spread.", highlight=False)
     for ranking in facts["rankings"]:
         word = "agrees" if ranking["agrees"] else "differs"
-        place = f"{ranking['mode']}, {ranking['dataset']} {ranking['graph']} {ranking['agents']}, alpha_d "
-        place += f"{ranking['alpha_d']:g}, epsilon {ranking['epsilon']:g}"
-        console.print(f"Ranking {word} ({place}): ours {' > '.join(ranking['ours'])}", highlight=False)
+        place = f"{ranking['mode']}, {_place(ranking)}"
+        console.print(f"Ranking {word}, {place}: ours {' > '.join(ranking['ours'])}.", highlight=False)
     if "measured" in facts:
         words = ", ".join(f"{mode} {count}" for mode, count in facts["measured"].items())
         console.print(f"Cells measured, of {facts['of']}: {words}.", highlight=False)
+
+
+def _place(row: dict[str, Any]) -> str:
+    return f"{row['dataset']} {row['graph']} {row['agents']}, α {row['alpha_d']:g}, ε {row['epsilon']:g}"
