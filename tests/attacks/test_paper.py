@@ -42,10 +42,11 @@ def test_what_is_not_in_the_paper_is_refused(cell, hint: str) -> None:
 
 
 def test_both_runs_are_the_same_but_for_their_protection() -> None:
-    runs = paper.experiments("cifar10", "complete", 20, seed=3)
+    runs = paper.experiments("cifar10", "ring", 20, seed=3)
     differ = {k for k, v in runs["nd"].as_dict().items() if v != runs["dpdl"].as_dict()[k]}
     assert differ == {"noise", "clip_unit", "epsilon"}
     assert runs["dpdl"].epsilon == 4.0 and runs["nd"].noise == "none" and runs["nd"].rounds == 801
+    assert paper.experiments("mnist", "complete", 10, seed=0)["nd"].lr == 0.01
 
 
 def test_one_link_out_of_every_agent_is_recorded() -> None:
