@@ -1,0 +1,222 @@
+"""The queue: what is missing, what fits, and that nothing is lost or done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dpdl.errors import InputError
+from dpdl.paper.cells import Cell, published, select
+from dpdl.reproduce import queue, recipes, results
+from dpdl.run.experiment import Experiment
+from tests.test_cli import dpdl as command
+
+CELL = Cell("mnist", "ring", 10, 0.25, 0.5, "dpdl")
+LONG = CELL._replace(epsilon=1.0)
+SUMMARY = {
+    "accuracy": {"average_model": 0.9, "mean": 0.89, "worst": 0.8},
+    **{"sigma": 3.0, "epsilon": {"eavesdropper": 2.0}, "seconds": 12.34, "versions": {"dpdl": "x"}},
+}
+
+
+def summary(accuracy: float, seconds: float = 12.34) -> dict:
+    return {**SUMMARY, "accuracy": {**SUMMARY["accuracy"], "average_model": accuracy}, "seconds": seconds}
+
+
+def entered(out: Path, cell: Cell, accuracy: float, seed: int = 0, mode: str = "as-published") -> dict:
+    return results.add(out, cell, mode, recipes.experiment(cell, mode, seed), summary(accuracy), "abc")
+
+
+# ------------------------------------------------------------------ results
+def test_seeds_are_collected_with_mean_and_spread(tmp_path: Path) -> None:
+    assert entered(tmp_path, CELL, 0.90, seed=1)["spread"] is None
+    found = entered(tmp_path, CELL, 0.92, seed=0)
+    assert (found["ours"], found["spread"], list(found["runs"])) == (91.0, 1.41, ["0", "1"])
+    assert json.loads(results.path_of(tmp_path, CELL, "as-published").read_text()) == found
+    assert found["runs"]["0"]["commit"] == "abc" and found["runs"]["0"]["seconds"] == 12.3
+    (row,) = results.compared(tmp_path, [CELL], recipes.MODES)
+    assert (row["difference"], row["within"], row["seeds"]) == (-0.8, False, [0, 1])
+    assert entered(tmp_path, CELL, 0.93, seed=2)["ours"] == 91.67
+    assert results.compared(tmp_path, [CELL], recipes.MODES)[0]["within"]
+
+
+def test_rankings_need_all_five_algorithms(tmp_path: Path) -> None:
+    cells = [CELL._replace(algorithm=name) for name in ("dpdl", "dp-cga", "dp-netfleet", "muffliato", "dp-dpsgd")]
+    for k, cell in enumerate(cells[:4]):
+        entered(tmp_path, cell, 0.9 - k / 100)
+    assert results.status(tmp_path)["rankings"] == []
+    entered(tmp_path, cells[4], 0.5)
+    (ranking,) = results.status(tmp_path)["rankings"]
+    assert ranking["agrees"] and ranking["ours"][0] == "dpdl"
+    entered(tmp_path, cells[4], 0.99)  # the same seed again replaces it
+    (ranking,) = results.status(tmp_path)["rankings"]
+    assert not ranking["agrees"] and not ranking["same_best"] and ranking["ours"][0] == "dp-dpsgd"
+    assert results.status(tmp_path)["measured"] == {"as-published": 5, "algorithm1": 0, "sound": 0}
+
+
+@pytest.mark.parametrize("content", ["{", '{"format": 0}'])
+def test_results_of_other_versions_are_refused(tmp_path: Path, content: str) -> None:
+    path = results.path_of(tmp_path, CELL, "sound")
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"another version|cannot be read"):
+        results.status(tmp_path)
+
+
+def test_seeds_with_other_settings_are_not_mixed(tmp_path: Path, monkeypatch) -> None:
+    entered(tmp_path, CELL, 0.9)
+    monkeypatch.setitem(recipes.USUAL["as-published"], "rounds", 900)
+    with pytest.raises(InputError, match="rounds = 1000, the recipe now has 900"):
+        queue.missing([CELL], ["as-published"], 2, tmp_path)
+
+
+# ------------------------------------------------------------------ what to run
+def test_what_is_measured_is_not_missing_and_first_seeds_come_first(tmp_path: Path) -> None:
+    cells = select(None, "graph=ring,agents=10,alpha_d=0.25,algorithm=dpdl/muffliato,epsilon=0.5")
+    entered(tmp_path, cells[0], 0.9)
+    found = queue.missing(cells, ["as-published", "algorithm1"], 2, tmp_path)
+    names = [(one.cell.algorithm, one.mode, one.experiment.seed) for one in found]
+    assert names == [
+        ("dpdl", "algorithm1", 0),
+        ("muffliato", "as-published", 0),
+        ("dpdl", "as-published", 1),
+        ("dpdl", "algorithm1", 1),
+        ("muffliato", "as-published", 1),
+    ]
+
+
+def test_time_is_estimated_from_what_was_measured(tmp_path: Path) -> None:
+    e = recipes.experiment(CELL, "as-published", 0)
+    guess = queue.clock_of(tmp_path).seconds(e)
+    assert guess == pytest.approx(1000 * 216 * 30 * 15e-6)  # a ring of 10 has 20 links and 10 loops
+    entered(tmp_path, CELL, 0.9)
+    clock = queue.clock_of(tmp_path)
+    assert clock.seconds(e) == pytest.approx(12.3)
+    alone = recipes.experiment(CELL._replace(algorithm="muffliato"), "as-published", 0)
+    assert clock.seconds(alone) == pytest.approx(4.1)  # one gradient per agent instead of three
+
+
+def test_a_budget_takes_what_fits_in_order() -> None:
+    cells = select(None, "graph=ring/complete,agents=10,alpha_d=0.25,dataset=mnist,algorithm=dpdl,epsilon=0.5")
+    wanted = [queue.Wanted(cell, "as-published", recipes.experiment(cell, "as-published", 0)) for cell in cells]
+    clock = queue.Clock({("mnist", "lenet"): 1e-5})  # 216 s on the complete graph, 65 s on the ring
+    assert [one.cell.graph for one in queue.within(wanted, clock, 1, None)] == ["complete", "ring"]
+    assert [one.cell.graph for one in queue.within(wanted, clock, 1, 4.0)] == ["complete"]
+    assert [one.cell.graph for one in queue.within(wanted, clock, 2, 4.0)] == ["complete", "ring"]
+    assert [one.cell.graph for one in queue.within(wanted, clock, 2, 2.0)] == ["ring"]  # the large one takes too long
+    with pytest.raises(InputError, match=r"too few for one cell: the shortest should take 1\.1"):
+        queue.within(wanted, clock, 2, 1.0)
+
+
+# ------------------------------------------------------------------ running
+def small(cell: Cell, seed: int, rounds: int) -> queue.Wanted:
+    """A cell of the paper, but with an experiment that takes a second."""
+    usual = {"dataset": "digits", "graph": "ring", "agents": 3, "batch": 8, "noise": "none", "checkpoint_every": 1}
+    return queue.Wanted(cell, "as-published", Experiment(**usual, rounds=rounds, seed=seed).resolved())
+
+
+def test_results_are_written_and_finished_runs_are_not_done_again(tmp_path: Path) -> None:
+    wanted = [small(CELL, seed, 3) for seed in (0, 1)]
+    heard: list[str] = []
+    outcomes = queue.perform(wanted, tmp_path / "r", tmp_path / "runs", 2, None, lambda name, news: heard.append(name))
+    assert {outcome.state for outcome in outcomes.values()} == {"done"} and heard
+    path = results.path_of(tmp_path / "r", CELL, "as-published")
+    assert sorted(json.loads(path.read_text())["runs"]) == ["0", "1"]
+    path.unlink()  # as if the power had failed before it was written: the run folders are enough
+    assert queue.perform(wanted, tmp_path / "r", tmp_path / "runs", 2, None, lambda name, news: None) == {}
+    assert sorted(json.loads(path.read_text())["runs"]) == ["0", "1"]
+
+
+def test_a_deadline_stops_what_goes_on_and_keeps_it(tmp_path: Path) -> None:
+    wanted = [small(CELL, 0, 100_000)]
+    outcomes = queue.perform(wanted, tmp_path / "r", tmp_path / "runs", 1, 0.05, lambda name, news: None)
+    assert [outcome.state for outcome in outcomes.values()] == ["interrupted"]
+    assert (tmp_path / "runs" / wanted[0].name / "state.safetensors").exists()
+    assert results.read(tmp_path / "r", CELL, "as-published") is None
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from dpdl.reproduce import queue
+from tests.reproduce.test_queue import CELL, LONG, small
+base = Path(sys.argv[1])
+wanted = [small(CELL, 0, 3), small(LONG, 0, 400)]
+queue.perform(wanted, base / "r", base / "runs", 1, None, lambda name, news: print(name, news, flush=True))
+"""
+
+
+def test_kill_9_in_the_middle_loses_nothing_and_does_nothing_twice(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    second = tmp_path / "runs" / small(LONG, 0, 400).name
+    metrics = second / "ledger.jsonl"
+    until = time.monotonic() + 120
+    while not (metrics.exists() and len(metrics.read_text().splitlines()) > 20):
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert results.read(tmp_path / "r", CELL, "as-published") and not results.read(tmp_path / "r", LONG, "as-published")
+    assert not (second / "summary.json").exists()
+    first = tmp_path / "runs" / small(CELL, 0, 3).name
+    before = {file: file.stat().st_mtime_ns for file in first.iterdir()}
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    found = results.read(tmp_path / "r", LONG, "as-published")
+    assert found and list(found["runs"]) == ["0"]
+    assert before == {file: file.stat().st_mtime_ns for file in first.iterdir()}, "the finished run was touched"
+    rounds = [json.loads(line).get("round") for line in metrics.read_text().splitlines()]
+    paid = [t for t in rounds if t is not None]
+    assert len(paid) <= 402 and set(paid) == set(range(1, 401)), "it went on where it was"
+
+
+# ------------------------------------------------------------------ the command
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["acc-mnits"], "acc-mnist"),
+        (["--cells", "agents=11"], "10, 20, 30"),
+        (["--mode", "sond"], "sound"),
+        (["--seeds", "0"], "at least 1"),
+        (["--minutes", "0"], "above 0"),
+        (["--minutes", "0.01"], "too few for one cell"),
+        (["--mode", "algorithm1", "--cells", "algorithm=muffliato"], "dpdl only"),
+    ],
+)
+def test_wrong_words_are_one_sentence(words: list[str], hint: str, monkeypatch, capsys, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = command(monkeypatch, capsys, "reproduce", *words)
+    assert code == 2 and hint in err and err.count("\n") == 1
+
+
+def test_status_and_dry_run(monkeypatch, capsys, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = command(monkeypatch, capsys, "reproduce", "status")
+    assert code == 0 and "Nothing was measured yet" in out
+    entered(tmp_path / "results", CELL, 0.9)
+    code, out, _ = command(monkeypatch, capsys, "reproduce", "status", "--json")
+    facts = json.loads(out)
+    assert code == 0 and facts["measured"]["as-published"] == 1 and facts["of"] == len(published())
+    code, out, _ = command(monkeypatch, capsys, "reproduce", "status")
+    assert "mnist ring 10" in out and "-1.8 *" in out
+    cells = "graph=ring,agents=10,alpha_d=0.25,epsilon=0.5,algorithm=dpdl"
+    code, out, _ = command(monkeypatch, capsys, "reproduce", "--cells", cells, "--seeds", "2", "--dry-run", "--json")
+    assert code == 0 and [run["name"] for run in json.loads(out)["runs"]] == [f"as-published-{CELL.name}-seed1"]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_command_runs_what_is_missing(monkeypatch, capsys, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(recipes, "experiment", lambda cell, mode, seed: small(cell, seed, 2).experiment)
+    cells = "graph=ring,agents=10,alpha_d=0.25,epsilon=0.5,algorithm=dpdl"
+    code, out, _ = command(monkeypatch, capsys, "reproduce", "--cells", cells, "--quiet", "--json")
+    facts = json.loads(out)
+    assert code == 0 and len(facts["cells"]) == 1 and facts["cells"][0]["seeds"] == [0]
+    assert (tmp_path / "results" / "as-published" / f"{CELL.name}.json").exists()
