@@ -72,7 +72,7 @@ def test_fingerprint_tells_values_shapes_and_dtypes_apart() -> None:
         ({"y_test": torch.tensor([-1])}, "y_test has labels -1"),
         ({"y": torch.tensor([0.0, 1.0])}, "int64"),
         ({"y": torch.tensor([[0], [1]])}, r"shape \(n,\)"),
-        ({"x": torch.zeros(2, 3, 2, 2, dtype=torch.int32)}, "uint8, float32 or float64"),
+        ({"x": torch.zeros(2, 3, 2, 2, dtype=torch.int32)}, "uint8, float16, float32 or float64"),
         ({"x": torch.zeros(0, 3, 2, 2, dtype=torch.uint8), "y": torch.tensor([]).long()}, "at least one"),
         ({"x": torch.zeros(2, 3, 4, dtype=torch.uint8)}, "features"),
         ({"x_test": torch.zeros(1, 3, 2, 3, dtype=torch.uint8)}, "x_test must look like x"),

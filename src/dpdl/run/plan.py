@@ -27,7 +27,7 @@ from dpdl.run.budget import Allowance, Budget, allowance, parse
 from dpdl.run.experiment import Experiment
 from dpdl.run.planner import Question, make_algorithm, make_question, make_theorem1
 from dpdl.tasks import data as datasets
-from dpdl.tasks import models
+from dpdl.tasks import features, models
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.partition import partition
 from dpdl.tasks.task import Task
@@ -85,6 +85,8 @@ def plan(
     if data is None:
         _refuse_without_data(e, algorithm, graph, budgets)
     data = data or datasets.load(e.dataset, progress)
+    if model is None:
+        data = features.for_model(e.model, data)
     parts = split(e, data, len(graph))
     dtype = {"float32": torch.float32, "float64": torch.float64}[e.dtype]
     task = Task(model or models.build(e.model, data.shape, data.classes, e.seed), dtype=dtype)

@@ -51,6 +51,14 @@ def mlp(shape: Shape, classes: int) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 64), nn.ReLU(), nn.Linear(64, classes))
 
 
+def linear(shape: Shape, classes: int) -> nn.Module:
+    """One linear layer that starts at zero: its loss is convex, and any other start would only be noise."""
+    layer = nn.Linear(math.prod(shape), classes)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return nn.Sequential(nn.Flatten(), layer)
+
+
 @dataclass(frozen=True)
 class Named:
     """A model that can be asked for by name."""
@@ -63,6 +71,7 @@ NAMES = {
     "lenet": Named(lenet, "the paper's model for MNIST"),
     "cnn": Named(cnn, "the paper's model for CIFAR-10"),
     "mlp": Named(mlp, "one hidden layer of 64 units, any input"),
+    "scatter-linear": Named(linear, "a linear layer on wavelet scattering features of the images"),
 }
 
 

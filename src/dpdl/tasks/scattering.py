@@ -4,8 +4,8 @@ Bruna and Mallat, "Invariant scattering convolution networks" (2013), up to orde
 
     S_0 x = x * phi,   S_1 x = |x * psi_{j,l}| * phi,   S_2 x = ||x * psi_{j,l}| * psi_{j',l'}| * phi   for j < j' < J
 
-where psi_{j,l} is a Morlet wavelet of scale 2^j and angle pi l / L, and phi a Gaussian of scale 2^J. With g the Gaussian
-of deviation sigma = 0.8 2^j along the angle and sigma L / 4 across it, of mass 1, and xi = 3 pi / 4 / 2^j,
+where psi_{j,l} is a Morlet wavelet of scale 2^j and angle pi l / L, and phi a Gaussian of scale 2^J. With g the
+Gaussian of mass 1 and deviation sigma = 0.8 2^j along the angle, sigma L / 4 across it, and with xi = 3 pi / 4 / 2^j,
 
     psi(u) = g(u) (exp(i xi u_l) - beta),   beta such that psi sums to 0;   phi has deviation 0.8 2^(J-1) and sums to 1.
 
@@ -31,7 +31,7 @@ from dpdl.errors import InputError
 
 Shape = tuple[int, ...]
 
-CHUNK = 2**20  # numbers of order 2 at once, before subsampling: about 8 MB, which stays in the cache
+CHUNK = 2**20  # pixels of |x * psi| * psi' at once, were all of them kept; more would not stay in the cache
 
 
 @final
@@ -74,8 +74,9 @@ class Scattering:
         planes = x.reshape(-1, *self.shape[1:])
         out = torch.empty(len(planes), self.out[0] // self.shape[0], *self.out[1:])
         at_once = max(1, CHUNK // (self.L**2 * math.prod(self._grid)))
-        for some, into in zip(planes.split(at_once), out.split(at_once), strict=True):
-            torch.cat(list(self._orders(self._padded(some.float()))), dim=1, out=into)
+        for start in range(0, len(planes), at_once):
+            some = slice(start, start + at_once)
+            torch.cat(list(self._orders(self._padded(planes[some].float()))), dim=1, out=out[some])
         return out.view(-1, *self.out)
 
     def _orders(self, x: Tensor) -> Iterator[Tensor]:
@@ -86,13 +87,12 @@ class Scattering:
         yield from (self._average(u, j) for j, u in enumerate(first))
         for j, u in enumerate(first[:-1]):
             spectrum = torch.fft.fft2(u)
-            second = [
-                self._average(_moduli(spectrum, self._wavelets[j, next_j]), next_j) for next_j in range(j + 1, self.J)
-            ]
+            coarser = range(j + 1, self.J)
+            second = [self._average(_moduli(spectrum, self._wavelets[j, i]), i) for i in coarser]
             yield torch.stack(second, dim=2).flatten(1, 3)
 
     def _average(self, u: Tensor, k: int) -> Tensor:
-        """u * phi at the pixels that are kept, for u on the grid of step 2^k: phi is a product of two 1-D Gaussians."""
+        """Convolve u on the grid of step 2^k with phi, a product of two Gaussians, at the pixels that are kept."""
         rows, columns = self._averages[k]
         return rows @ u @ columns.T
 
@@ -114,7 +114,8 @@ class Scattering:
         return {
             (k, j): _folded(_morlet_bank(j - k, self.L, (h >> k, w >> k)), 2 ** (j - k))
             for k in range(self.J)
-            for j in range(k + (k > 0), self.J)
+            for j in range(k, self.J)
+            if k == 0 or j > k
         }
 
     @cached_property
@@ -124,21 +125,21 @@ class Scattering:
 
 
 def normalised(features: Tensor, groups: int) -> Tensor:
-    """(f - mean) / sqrt(var + 1e-5) over each of so many groups of neighbouring channels, for every sample by itself.
+    """(f - mean) / sqrt(var + 1e-8) over each of so many groups of neighbouring channels, for every sample by itself.
 
     No other sample is looked at and nothing is learned, so this costs no privacy either.
     """
     channels = features.shape[1]
     if groups < 1 or channels % groups:
         raise InputError(f"{channels} channels cannot be split into {groups} equal groups.")
-    return functional.group_norm(features, groups, eps=1e-5)
+    return functional.group_norm(features, groups, eps=1e-8)
 
 
 def _moduli(spectrum: Tensor, bank: Tensor) -> Tensor:
     """|u * psi_l| at every s-th pixel, (..., L, h / s, w / s), from the Fourier transform (..., h, w) of u.
 
-    The transform of every s-th pixel is the mean of the s^2 blocks of the whole transform; so blocks are added up first,
-    and the inverse transforms are s^2 times smaller.
+    The transform of every s-th pixel is the mean of the s^2 blocks of the whole transform. Blocks are added up first,
+    so the inverse transform is s^2 times smaller.
     """
     s, (h, w) = math.isqrt(len(bank)), bank.shape[2:4]
     blocks = spectrum.reshape(-1, s, h, s, w).permute(1, 3, 0, 2, 4).reshape(s * s, *spectrum.shape[:-2], 1, h, w)
@@ -147,11 +148,12 @@ def _moduli(spectrum: Tensor, bank: Tensor) -> Tensor:
     for block, psi in zip(blocks[1:], bank[1:], strict=True):
         mean.addcmul_(block, psi)
     y = torch.fft.ifft2(torch.view_as_complex(mean))
-    return y.real.square().addcmul_(y.imag, y.imag).sqrt_()  # several times faster than y.abs()
+    modulus: Tensor = y.real.square().addcmul_(y.imag, y.imag).sqrt_()  # twice as fast as y.abs()
+    return modulus
 
 
 def _folded(bank: Tensor, s: int) -> Tensor:
-    """Real transforms (L, h, w) as s^2 blocks over s^2, (s^2, L, h / s, w / s, 2): twice, for real and imaginary parts."""
+    """The s^2 blocks of transforms (L, h, w), over s^2; each number twice, for a real and an imaginary part."""
     L, h, w = bank.shape
     blocks = bank.view(L, s, h // s, s, w // s).permute(1, 3, 0, 2, 4).reshape(s * s, L, h // s, w // s) / s**2
     return blocks.float().unsqueeze(-1).repeat(1, 1, 1, 1, 2)
@@ -159,7 +161,7 @@ def _folded(bank: Tensor, s: int) -> Tensor:
 
 def _morlet_bank(j: int, L: int, grid: tuple[int, int]) -> Tensor:
     """The Fourier transforms of psi_{j,l} for all l, (L, h, w) in float64; real, since psi(-u) = conj(psi(u))."""
-    return torch.stack([torch.fft.fft2(_morlet(j, math.pi * l / L, 4 / L, grid)).real for l in range(L)])
+    return torch.stack([torch.fft.fft2(_morlet(j, math.pi * i / L, 4 / L, grid)).real for i in range(L)])
 
 
 def _morlet(j: int, angle: float, slant: float, grid: tuple[int, int]) -> Tensor:
@@ -172,11 +174,12 @@ def _morlet(j: int, angle: float, slant: float, grid: tuple[int, int]) -> Tensor
     envelope = torch.exp(-(along**2 + (slant * across) ** 2) / (2 * sigma**2)) * slant / (2 * math.pi * sigma**2)
     wave = envelope * torch.exp(1j * xi * along)
     beta = wave.sum() / envelope.sum()
-    return (wave - beta * envelope).view(2 * turns + 1, grid[0], 2 * turns + 1, grid[1]).sum(dim=(0, 2))
+    psi: Tensor = wave - beta * envelope
+    return psi.view(2 * turns + 1, grid[0], 2 * turns + 1, grid[1]).sum(dim=(0, 2))
 
 
 def _gaussian_rows(kept: int, J: int, k: int) -> Tensor:
-    """phi along one axis of the grid of step 2^k, one row for each pixel that is kept; the border is not kept."""
+    """One factor of phi on the grid of step 2^k, one row for each pixel that is kept; those of the border are not."""
     step = 2 ** (J - k)
     size, sigma = (kept + 2) * step, 0.4 * step
     centres = step * torch.arange(1, kept + 1, dtype=torch.float64)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dpdl.errors import InputError
 
-ALLOWED = (torch.uint8, torch.float32, torch.float64)
+ALLOWED = (torch.uint8, torch.float16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def _look(x: Tensor) -> str:
 def _check_records(name: str, field: str, x: Tensor) -> None:
     if not isinstance(x, Tensor) or x.dtype not in ALLOWED:
         given = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
-        raise InputError(f"Data set {name}: {field} must be a uint8, float32 or float64 tensor, not {given}.")
+        raise InputError(f"Data set {name}: {field} must be a uint8, float16, float32 or float64 tensor, not {given}.")
     if x.ndim not in (2, 4) or x.numel() == 0:
         raise InputError(
             f"Data set {name}: {field} must be (n, C, H, W) or (n, features) with at least one record, "

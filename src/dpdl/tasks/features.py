@@ -1,0 +1,89 @@
+"""Features in place of pixels: the scattering of every record, normalised by itself. It costs no privacy.
+
+An agent computes the features of its records once. Those of public data sets are kept in the cache folder, in half
+precision; those of anybody's own data are not written anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dpdl.errors import InputError
+from dpdl.parallel import each, one_thread_per_operation
+from dpdl.tasks.data import Dataset, cache_dir
+from dpdl.tasks.data.catalogue import CATALOGUE
+from dpdl.tasks.scattering import Scattering, normalised
+
+MODELS = ("scatter-linear",)
+"""The models that take features."""
+GROUPS = 27
+SUFFIX = ", scattered"
+VERSION = 1  # of the features: another one is another file
+PIECE = 500  # records
+
+
+def for_model(model: str, data: Dataset) -> Dataset:
+    """The data set as a model takes it."""
+    return scattered(data) if model in MODELS and not data.name.endswith(SUFFIX) else data
+
+
+def scattered(data: Dataset) -> Dataset:
+    """The data set with features for records."""
+    transform = Scattering(data.shape)
+    keep = data.name in CATALOGUE
+    x, x_test = (
+        _kept(data, rows, transform) if keep else _features(data, rows, transform) for rows in (data.x, data.x_test)
+    )
+    return replace(data, name=data.name + SUFFIX, x=x, x_test=x_test, mean=(0.0,), std=(1.0,))
+
+
+def _features(data: Dataset, rows: Tensor, transform: Scattering) -> Tensor:
+    out = torch.empty(len(rows), *transform.out, dtype=torch.float16)
+    _fill(out, data, rows, transform)
+    return out
+
+
+def _fill(out: Tensor, data: Dataset, rows: Tensor, transform: Scattering) -> None:
+    def one(start: int) -> None:
+        some = slice(start, start + PIECE)
+        out[some] = normalised(transform(data.inputs(rows[some], torch.float32)), GROUPS).to(torch.float16)
+
+    with one_thread_per_operation():
+        each(one, range(0, len(rows), PIECE))
+
+
+def _kept(data: Dataset, rows: Tensor, transform: Scattering) -> Tensor:
+    """From the cache folder, or computed and put there. The file is read as it is needed, and shared by processes."""
+    what = f"{VERSION} {transform} {GROUPS} {data.mean} {data.std} {tuple(rows.shape)} "
+    digest = hashlib.sha256(what.encode() + rows.contiguous().numpy().tobytes()).hexdigest()
+    path = cache_dir() / "features" / f"{data.name}-{digest[:24]}.npy"
+    try:
+        if not path.exists():
+            _compute(path, data, rows, transform)
+        return torch.from_numpy(np.load(path, mmap_mode="c"))
+    except OSError as failure:
+        raise InputError(
+            f"The features {path} cannot be kept ({failure.strerror or failure}): free some space, or set DPDL_DATA to "
+            "a folder you may write to."
+        ) from failure
+
+
+def _compute(path: Path, data: Dataset, rows: Tensor, transform: Scattering) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".part-", suffix=".npy")
+    os.close(handle)
+    try:
+        out = np.lib.format.open_memmap(part, "w+", np.float16, (len(rows), *transform.out))
+        _fill(torch.from_numpy(out), data, rows, transform)
+        out.flush()
+        Path(part).replace(path)
+    finally:
+        Path(part).unlink(missing_ok=True)
