@@ -88,6 +88,7 @@ class Experiment:
     )
     dtype: str = option("float32", "number type of models", names=lambda: ["float32", "float64"])
     seed: int = option(0, "seed", check=SEED)
+    average: float = option(0.0, "share of the rounds, the last ones, whose models are averaged", check=SHARE)
     eval_every: int = option(20, "rounds between two evaluations", check=AT_LEAST_ONE)
     checkpoint_every: int = option(20, "rounds between two checkpoints", check=AT_LEAST_ONE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,9 @@ from dpdl.run.record import FOLDER, Recorder, Wish, play_aside
 from dpdl.run.store import RunFolder
 from dpdl.run.summary import epsilon_so_far
 from dpdl.transport import Transport
+
+MEAN = "mean"
+"""The name of the averaged models beside an algorithm's own state."""
 
 Watch = Callable[[int, dict[str, Any] | None], None]
 """Called by process 0 after every round with its number and, when it was evaluated, its metrics."""
@@ -66,9 +70,11 @@ class Loop:
         self._broken = start.totals[agents, 1] if start else torch.zeros(len(agents), dtype=torch.int64)
         if start:
             self._meter.bytes[agents] = start.totals[agents, 0]
-            self._state: State = {name: rows[agents].clone() for name, rows in start.state.items()}
+            state = {name: rows[agents].clone() for name, rows in start.state.items()}
         else:
-            self._state = p.algorithm.init(p.task.initial.repeat(len(agents), 1))
+            state = dict(p.algorithm.init(p.task.initial.repeat(len(agents), 1)))
+        self._mean = state.pop(MEAN, None)  # of the last models, if that was asked for
+        self._state: State = state
 
     def _last_round(self) -> int:
         """Where the run ends: after all its rounds, or when an agent's budget is spent."""
@@ -83,6 +89,7 @@ class Loop:
         for t in range(self._done + 1, self.end + 1):
             self._pay(t)
             info = self._round(t)
+            self._average(t)
             self._broken += info.values["broken_gradients"].long()
             due = t == 1 or t % e.eval_every == 0 or t == self.end
             found = self._measure(info, t) if due else None
@@ -90,7 +97,19 @@ class Loop:
                 self._save(t)
             if self._net.transport.rank == 0:
                 self.job.watch(t, found)
-        return self._collect_finite(self._state["x"], self.end)
+        return self._collect_finite(self._models(), self.end)
+
+    def _average(self, t: int) -> None:
+        """Enter the models of a late round into their mean: it is made of what was sent, and costs no privacy."""
+        count = t - self.end + math.floor(self.job.plan.experiment.average * self.end)
+        x = self._state["x"]
+        if count == 1:
+            self._mean = x.clone()
+        elif self._mean is not None:
+            self._mean += (x - self._mean) / count
+
+    def _models(self) -> Tensor:
+        return self._state["x"] if self._mean is None else self._mean
 
     def _round(self, t: int) -> Info:
         """One round of the algorithm, recorded if that was asked for."""
@@ -127,9 +146,9 @@ class Loop:
             self._evaluating += time.perf_counter() - began
 
     def _measured(self, info: Info, t: int) -> dict[str, Any] | None:
-        models = self._collect_finite(self._state["x"], t)
+        models = self._collect_finite(self._models(), t)
         totals = self._net.collect(self._totals())
-        found = measure(self._net, self._examiner, self._state["x"], models, info)
+        found = measure(self._net, self._examiner, self._models(), models, info)
         if found is None or totals is None:
             return None
         sent, broken = totals.sum(dim=0).tolist()
@@ -143,7 +162,8 @@ class Loop:
         return found
 
     def _save(self, t: int) -> None:
-        state = {name: self._collect_finite(rows, t) for name, rows in self._state.items()}
+        rows = self._state if self._mean is None else {**self._state, MEAN: self._mean}
+        state = {name: self._collect_finite(of, t) for name, of in rows.items()}
         totals = self._net.collect(self._totals())
         if self.folder and totals is not None:
             whole = {name: rows for name, rows in state.items() if rows is not None}
