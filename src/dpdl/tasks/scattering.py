@@ -12,7 +12,7 @@ Gaussian of mass 1 and deviation sigma = 0.8 2^j along the angle, sigma L / 4 ac
 An image is extended by reflection by 2^J pixels on every side (and up to a multiple of 2^J), then taken as periodic.
 x * psi_{j,l} is kept at every 2^j-th pixel and the results at every 2^J-th. On the grid of step 2^k, psi_j is
 psi_{j-k} of the grid of step 1, so one formula gives all filters. Tramer and Boneh, "Differentially private learning
-needs better features" (2021), trained linear models on these features, normalised as in `normalised`.
+needs better features" (2021), trained small models on these features, normalised by groups as in `normalised`.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ class Scattering:
 def normalised(features: Tensor, groups: int) -> Tensor:
     """(f - mean) / sqrt(var + 1e-8) over each of so many groups of neighbouring channels, for every sample by itself.
 
-    No other sample is looked at and nothing is learned, so this costs no privacy either.
+    No other sample is looked at and nothing is learned, so this costs no privacy either. The variance of a group of
+    order 2 can be 1e-5, so what is added is far below; rounding errors, 1e-14 and less, are not blown up.
     """
     channels = features.shape[1]
     if groups < 1 or channels % groups:
