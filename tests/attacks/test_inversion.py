@@ -299,6 +299,13 @@ def test_labels_that_cannot_be_read_off_must_be_known(tmp_path: Path) -> None:
         attack(tmp_path / "run", [Case("cg", 2, 1, "recovered")], effort, model=model)
 
 
+def test_models_on_features_are_refused_with_the_reason(tmp_path: Path) -> None:
+    usual = {"dataset": "digits", "graph": "ring", "agents": 3, "rounds": 2, "batch": 16, "noise": "none"}
+    dpdl.train(dpdl.Experiment(**usual, model="scatter-linear"), out=tmp_path / "run", record=Wish((1,), (1,)))
+    with pytest.raises(InputError, match="sees features, not pixels"):
+        attack(tmp_path / "run", [Case("cg", 1, 1)])
+
+
 def test_how_many_processes_there_are_makes_no_difference(run: Path, tmp_path: Path) -> None:
     cases, effort = [Case("cg", 2, 1)], harness.Effort(iterations=10, restarts=2)
     alone, _ = attack(run, cases, effort)

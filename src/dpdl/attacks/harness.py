@@ -29,6 +29,7 @@ from dpdl.run.files import write
 from dpdl.run.plan import Plan
 from dpdl.run.record import FOLDER, with_batches_of
 from dpdl.run.train import replan
+from dpdl.tasks import features
 from dpdl.tasks.data import Dataset
 
 TOGETHER = 5  # targets in one optimisation
@@ -86,6 +87,11 @@ def attack(
     plan = replan(run_dir, data=data, model=model)
     if not plan.grad.randomness.repeatable:
         raise InputError("A run with secure randomness cannot be scored: nobody knows any more which records it used.")
+    if model is None and view.options["model"] in features.MODELS:
+        raise InputError(
+            f"Model {view.options['model']} sees features, not pixels. Its gradient gives the features of a single record "
+            "away exactly; pictures from features are not attempted."
+        )
     chosen = list(range(len(view.W))) if agents is None else list(agents)
     for agent in chosen:
         if not 0 <= agent < len(view.W):
