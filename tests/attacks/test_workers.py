@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,44 @@ def test_an_error_comes_back(count: int) -> None:
 def test_a_killed_process_is_told() -> None:
     with Workers(2) as workers, pytest.raises(RunFailed, match="was killed"):
         workers.each(die, [(0,), (1,)], lambda share: None)
+
+
+def tell(number: int, path: str, watch: Watch) -> None:
+    Path(path, str(os.getpid())).touch()
+    while number == 0:  # the other one is idle
+        time.sleep(0.01)
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    code = f"""
+from dpdl.attacks.workers import Workers
+from tests.attacks.test_workers import tell
+if __name__ == "__main__":
+    with Workers(2) as workers:
+        workers.each(tell, [(0, {str(tmp_path)!r}), (1, {str(tmp_path)!r})], lambda share: None)
+"""
+    script = tmp_path.parent / "parent.py"
+    script.write_text(code)
+    parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(Path.cwd())})
+    until = time.monotonic() + 120
+    while len(list(tmp_path.iterdir())) < 2:
+        assert time.monotonic() < until and parent.poll() is None
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    workers = [int(path.name) for path in tmp_path.iterdir()]
+    until = time.monotonic() + 30
+    while any(map(alive, workers)):
+        assert time.monotonic() < until, "they live on"
+        time.sleep(0.05)
 
 
 def test_leaving_stops_what_goes_on() -> None:

@@ -6,6 +6,7 @@ The pieces, and so the results, do not depend on how many processes there are.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -92,6 +93,15 @@ def _begin(done: SynchronizedArray[float], stop: Synchronized[bool]) -> None:
 
     _done, _stop = done, stop
     torch.set_num_threads(1)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """A parent that was killed cannot say that it is over."""
+    parent = multiprocessing.parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
 
 
 def _perform(work: Callable[..., Result], piece: tuple[Any, ...], k: int) -> Result:
