@@ -24,6 +24,7 @@ COMMANDS = {
     "privacy": ("dpdl.cli.privacy:privacy", "Plan noise and budgets; verify a run's ledger."),
     "attack": ("dpdl.cli.attack:attack", "Rebuild images from what left the agents of a recorded run."),
     "report": ("dpdl.cli.report:report", "Run folders and attacks as one self-contained HTML page."),
+    "export": ("dpdl.cli.export:export", "Metrics of a run as a CSV table or for TensorBoard."),
     "audit": ("dpdl.cli.audit:audit", "Attack our own messages; certify a lower bound on epsilon."),
     "theory": ("dpdl.cli.theory:theory", "Theorem 2's bound, and whether the step size meets its conditions."),
     "graph": ("dpdl.cli.graph:graph", "Show a graph, its weights and its spectral gap."),

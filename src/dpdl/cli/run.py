@@ -14,8 +14,13 @@ from dpdl.errors import PrivacyRefused
 if TYPE_CHECKING:
     from dpdl.run.plan import Plan
     from dpdl.run.record import Wish
+    from dpdl.run.track import Tracker
 
 PLACEMENT = "alone, threads:K, or gloo (under torchrun)"
+
+track_option = click.option(
+    "--track", default=None, metavar="FORMATS", help="write metrics for other programs, too: csv, tensorboard, or both"
+)
 
 
 @click.command()
@@ -28,6 +33,7 @@ PLACEMENT = "alone, threads:K, or gloo (under torchrun)"
 @click.option("--record-batches", default="", metavar="SIZES", help="play recorded rounds with such batches, too")
 @click.option("--record-links", default="all", show_default=True, help="links such as 0-1,1-0")
 @click.option("--record-limit", default=500, show_default=True, metavar="MB", help="most that a recording may take")
+@track_option
 @click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
 def run(
@@ -39,6 +45,7 @@ def run(
     record_batches: str,
     record_links: str,
     record_limit: int,
+    track: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -48,34 +55,41 @@ def run(
     from dpdl.run.plan import plan
     from dpdl.run.record import wish_of
     from dpdl.run.store import new_folder
+    from dpdl.run.track import Tracker, formats_in
 
+    formats = formats_in(track)
     experiment = load(file, preset, given(options))
     p = plan(experiment, progress=not quiet)
     wish = None
     if record:
         wish = wish_of(record, record_batches, record_links, record_limit)
-    _go(p, out or new_folder(p.experiment), placement, as_json, quiet, record=wish)
+    out = out or new_folder(p.experiment)
+    _go(p, out, placement, Tracker(out, formats), as_json, quiet, record=wish)
 
 
 @click.command()
 @click.argument("run_dir", type=click.Path(path_type=Path), metavar="RUN")
 @click.option("--placement", default="alone", show_default=True, help=PLACEMENT)
+@track_option
 @click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
-def resume(run_dir: Path, placement: str, as_json: bool, quiet: bool) -> None:
+def resume(run_dir: Path, placement: str, track: str | None, as_json: bool, quiet: bool) -> None:
     """Continue an interrupted run from its last checkpoint.
 
     With reproducible randomness the result is bit-identical to that of an uninterrupted run.
     """
+    from dpdl.run.track import Tracker, formats_in
     from dpdl.run.train import replan
 
-    _go(replan(run_dir, progress=not quiet), run_dir, placement, as_json, quiet, again=True)
+    tracker = Tracker(run_dir, formats_in(track))
+    _go(replan(run_dir, progress=not quiet), run_dir, placement, tracker, as_json, quiet, again=True)
 
 
 def _go(
     p: Plan,
     out: Path,
     placement: str,
+    tracker: Tracker,
     as_json: bool,
     quiet: bool,
     again: bool = False,
@@ -86,9 +100,15 @@ def _go(
     from dpdl.run.train import launch
 
     with Progress(p, hidden=quiet) as progress:
-        result = launch(p, out=out, placement=placement, watch=progress, again=again, record=record)
+
+        def watch(t: int, metrics: dict[str, Any] | None) -> None:
+            tracker(t, metrics)
+            progress(t, metrics)
+
+        result = launch(p, out=out, placement=placement, watch=watch, again=again, record=record)
     if result is None:  # another process speaks
         return
+    tracker.finish()
     picture = out / "training.png"
     if as_json:
         click.echo(json.dumps(result.summary, allow_nan=False))
