@@ -61,7 +61,7 @@ def test_rankings_need_all_five_algorithms(tmp_path: Path) -> None:
     assert results.status(tmp_path)["measured"] == {"as-published": 5, "algorithm1": 0, "sound": 0}
 
 
-@pytest.mark.parametrize("content", ["{", '{"format": 0}'])
+@pytest.mark.parametrize("content", ["{", '{"format": 0}', "[]"])
 def test_results_of_other_versions_are_refused(tmp_path: Path, content: str) -> None:
     path = results.path_of(tmp_path, CELL, "sound")
     path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`dpdl report`: run folders as one HTML page."""
+"""`dpdl report`: run folders and results as one HTML page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from dpdl.errors import InputError
 if TYPE_CHECKING:
     from dpdl.report.page import Section
 
+DAMAGE = (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError)
+"""What reading a file with other contents than dpdl writes ends in."""
+
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--out", type=click.Path(path_type=Path), default=None, help="the page [RUN/report.html]")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="the page [FOLDER/report.html]")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
 def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
-    """One self-contained HTML page from run folders, or from a folder that dpdl attack --paper made."""
+    """One self-contained HTML page from run folders, from what dpdl reproduce measured, or from what dpdl attack made.
+
+    FOLDER is a run, the results folder of dpdl reproduce, or the folder of dpdl attack --paper.
+    """
     from dpdl import __version__
     from dpdl.report.page import page
-    from dpdl.run.files import write
 
     sections: list[Section] = []
     for folder in folders:
@@ -32,7 +37,7 @@ def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     text = page(
         f"dpdl: {names}", "Agents on a graph train one model without a server.", sections, f"dpdl {__version__}"
     )
-    write(path, text.encode("utf-8"))
+    _write(path, text)
     if as_json:
         click.echo(json.dumps({"page": str(path), "sections": [section.title for section in sections]}))
     else:
@@ -40,19 +45,61 @@ def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
 
 
 def _sections(folder: Path) -> list[Section]:
-    from dpdl.report.rebuilt import rebuilt
+    try:
+        found = [*_run(folder), *_attack(folder), *_results(folder)]
+    except DAMAGE as failure:
+        what = f"{type(failure).__name__}: {failure}"
+        raise InputError(
+            f"Folder {str(folder)!r} holds a file that is damaged or was written by another version of dpdl ({what})."
+        ) from failure
+    if not found:
+        raise InputError(
+            f"{str(folder)!r} holds neither a finished run (summary.json), nor an attack (attack.json), nor results "
+            "of dpdl reproduce (MODE/CELL.json)."
+        )
+    return found
+
+
+def _run(folder: Path) -> list[Section]:
     from dpdl.report.run import of_run
 
+    if not (folder / "summary.json").exists():
+        return []
+    settings = _read(folder / "experiment.json")["experiment"]
+    return [of_run(_read(folder / "summary.json"), settings, folder)]
+
+
+def _attack(folder: Path) -> list[Section]:
+    from dpdl.report.rebuilt import rebuilt
+
+    places = [place for place in (folder, folder / "attack") if (place / "attack.json").exists()]
+    return [rebuilt(_read(place / "attack.json"), place) for place in places[:1]]
+
+
+def _results(folder: Path) -> list[Section]:
+    from dpdl.paper.cells import published
+    from dpdl.report.results import of_mode
+    from dpdl.reproduce.recipes import MODES, has
+    from dpdl.reproduce.results import compared, rankings
+
     found = []
-    if (folder / "summary.json").exists():
-        found.append(of_run(_read(folder / "summary.json"), folder))
-    attacked = next((place for place in (folder, folder / "attack") if (place / "attack.json").exists()), None)
-    if attacked:
-        facts = _read(attacked / "attack.json")
-        found.append(rebuilt(facts, attacked))
-    if not found:
-        raise InputError(f"{str(folder)!r} holds neither a finished run (summary.json) nor an attack (attack.json).")
+    for mode, guarantee in MODES.items():
+        rows = compared(folder, published(), [mode]) if (folder / mode).is_dir() else []
+        if rows:
+            total = sum(has(cell, mode) for cell in published())
+            found.append(of_mode(mode, guarantee, total, [_detailed(folder, row) for row in rows], rankings(rows)))
     return found
+
+
+def _detailed(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
+    """With the note, and the largest epsilon that is proven of the runs; None when one is not recorded."""
+    from dpdl.paper.cells import Cell
+    from dpdl.reproduce.results import read
+
+    result = read(folder, Cell(*(row[name] for name in Cell._fields)), row["mode"]) or {}
+    proven = [(run["epsilon"] or {}).get("eavesdropper") for run in result["runs"].values()]
+    worst = None if None in proven else max(proven, key=lambda epsilon: (isinstance(epsilon, str), epsilon))
+    return {**row, "proven": worst, "note": result.get("note")}
 
 
 def _read(path: Path) -> Any:
@@ -60,3 +107,12 @@ def _read(path: Path) -> Any:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as failure:
         raise InputError(f"{str(path)!r} cannot be read: {failure}.") from failure
+
+
+def _write(path: Path, text: str) -> None:
+    from dpdl.run.files import write
+
+    try:
+        write(path, text.encode("utf-8"))
+    except OSError as failure:
+        raise InputError(f"Page {str(path)!r} cannot be written: {failure.strerror or failure}.") from failure

@@ -33,7 +33,7 @@ def read(out: Path, cell: Cell, mode: str) -> Result | None:
         return None
     except (OSError, ValueError) as failure:
         raise InputError(f"Result {str(path)!r} cannot be read: {failure}.") from failure
-    if found.get("format") != FORMAT:
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(
             f"Result {str(path)!r} was written by another version of dpdl; move it, or choose another --out."
         )

@@ -1,0 +1,190 @@
+"""The paper's tables beside what was measured again, one section per mode."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dpdl.report.frontier import draw_frontier
+from dpdl.report.page import (
+    Number,
+    Section,
+    bullets,
+    heading,
+    live_table,
+    paragraphs,
+    said,
+    small_picture,
+    wide_picture,
+)
+
+STEPS = (1.0, 3.0)
+"""Differences of more points than these have a darker shade."""
+PLACE = ("dataset", "graph", "agents", "alpha_d", "epsilon")
+HEADS = ("data set", "graph", "N", "alpha_d", "epsilon")
+Row = Mapping[str, Any]
+
+
+def of_mode(mode: str, guarantee: str, total: int, cells: Sequence[Row], rankings: Sequence[Row]) -> Section:
+    """What was measured of a mode that has `total` cells.
+
+    A cell has the paper's and our accuracy with their spreads in percent, their difference, whether that is within the
+    paper's spread, the seeds, the epsilon that is `proven` (None: not recorded), and a `note` or None.
+    """
+    html = [
+        said(_sentence(guarantee)),
+        paragraphs(coverage(total, cells)),
+        heading(f"Cells, {mode}"),
+        _table(cells, mode),
+        *_notes(cells),
+        heading(f"Accuracy against epsilon, {mode}"),
+        *_figures(cells, mode),
+        heading(f"Ranking of the algorithms, {mode}"),
+        paragraphs(ranked(rankings)),
+        _rankings(rankings, mode) if rankings else "",
+    ]
+    return Section(f"results-{mode}", f"The paper's tables, {mode}", "\n".join(html))
+
+
+def coverage(total: int, cells: Sequence[Row]) -> str:
+    """How much was measured, and how near it is."""
+    within = sum(row["within"] for row in cells)
+    mean = statistics.fmean(row["difference"] for row in cells)
+    return (
+        f"Measured: {len(cells)} of {total} cells. Within the paper's spread: {within} of {len(cells)}. "
+        f"Mean difference: {signed(mean)} points of accuracy."
+    )
+
+
+def ranked(rankings: Sequence[Row]) -> str:
+    """Where the order of the algorithms is the paper's."""
+    if not rankings:
+        return "No setting has all five algorithms measured, so there is no ranking to compare."
+    agree, best = (sum(row[name] for row in rankings) for name in ("agrees", "same_best"))
+    settings = "1 setting" if len(rankings) == 1 else f"{len(rankings)} settings"
+    return (
+        f"All five algorithms were measured in {settings}. The paper's whole order is found again in {agree} of "
+        f"{len(rankings)}, its best algorithm in {best}."
+    )
+
+
+def signed(value: float) -> str:
+    """With its sign, except for zero, which has none."""
+    text = f"{value:+.2f}"
+    return text if text.strip("+-0.") else "0.00"
+
+
+def shade(difference: float) -> str:
+    """The colour of a difference."""
+    if difference == 0:
+        return ""
+    strength = sum(abs(difference) > step for step in STEPS)
+    return f"{'above' if difference > 0 else 'below'}-{strength}"
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def _place(row: Row) -> str:
+    return f"{_group(row)}, {row['graph']}, epsilon {row['epsilon']:g}"
+
+
+def _group(row: Row) -> str:
+    return f"{row['dataset']}, {row['agents']} agents, alpha_d {row['alpha_d']:g}"
+
+
+# ------------------------------------------------------------------ tables
+def _table(cells: Sequence[Row], mode: str) -> str:
+    heads = [*HEADS, "algorithm", "paper", "ours", "difference", "within", "proven", "seeds"]
+    return live_table(
+        heads,
+        [_cells(row) for row in cells],
+        f"Cells of mode {mode}. Test accuracy in percent, ± one standard deviation. Difference: ours less the "
+        f"paper's; blue is higher, orange is lower, darker above {STEPS[0]:g} and {STEPS[1]:g} points. Within: inside "
+        "the paper's spread. Epsilon: the paper's. Proven: the epsilon of our runs against one who hears every link.",
+    )
+
+
+def _cells(row: Row) -> list[str | Number]:
+    difference = row["difference"]
+    return [
+        *_where(row),
+        row["algorithm"],
+        Number(f"{row['paper']:.1f} ± {row['paper_spread']:.1f}", row["paper"]),
+        Number(_ours(row), row["ours"]),
+        Number(signed(difference), difference, shade(difference)),
+        "yes" if row["within"] else "no",
+        _proven(row["proven"]),
+        Number(str(len(row["seeds"])), len(row["seeds"])),
+    ]
+
+
+def _where(row: Row) -> list[str | Number]:
+    numbers = (Number(f"{row[name]:g}", row[name]) for name in PLACE[2:])
+    return [row["dataset"], row["graph"], *numbers]
+
+
+def _ours(row: Row) -> str:
+    return f"{row['ours']:.2f}" + ("" if row["spread"] is None else f" ± {row['spread']:.2f}")
+
+
+def _proven(epsilon: float | str | None) -> Number:
+    if epsilon is None:
+        return Number("unknown", -math.inf)
+    return Number(epsilon, math.inf) if isinstance(epsilon, str) else Number(f"{epsilon:.3g}", epsilon)
+
+
+def _notes(cells: Sequence[Row]) -> list[str]:
+    told = [f"{_place(row)}, {row['algorithm']}: {row['note']}" for row in cells if row["note"]]
+    return [bullets(told)] if told else []
+
+
+def _rankings(rankings: Sequence[Row], mode: str) -> str:
+    rows: list[list[str | Number]] = [
+        [
+            *_where(row),
+            *(" > ".join(row[whose]) for whose in ("paper", "ours")),
+            *("yes" if row[name] else "no" for name in ("agrees", "same_best")),
+        ]
+        for row in rankings
+    ]
+    heads = [*HEADS, "paper", "ours", "same order", "same best"]
+    return live_table(heads, rows, f"Rankings of mode {mode}, the most accurate algorithm first.")
+
+
+# ------------------------------------------------------------------ figures
+def _figures(cells: Sequence[Row], mode: str) -> list[str]:
+    """One figure per data set, N and alpha_d."""
+    algorithms = sorted({row["algorithm"] for row in cells}, key=lambda name: (name != "dpdl", name))
+    found = []
+    for group in dict.fromkeys(map(_group, cells)):
+        rows = [row for row in cells if _group(row) == group]
+        with TemporaryDirectory() as folder:
+            path = draw_frontier(rows, algorithms, Path(folder) / "frontier.png", group)
+            shown = wide_picture if len({row["graph"] for row in rows}) > 1 else small_picture
+            found.append(shown(path, _alternative(rows, group), _caption(rows, mode)))
+    return found
+
+
+def _alternative(rows: Sequence[Row], group: str) -> str:
+    graphs = ", ".join(sorted({row["graph"] for row in rows}))
+    low, high = min(rows, key=_gap), max(rows, key=_gap)
+    return (
+        f"Accuracy against epsilon, {group}, one panel for each graph: {graphs}. Our points are from "
+        f"{signed(low['difference'])} to {signed(high['difference'])} percentage points from the paper's; "
+        "the table has all numbers."
+    )
+
+
+def _gap(row: Row) -> float:
+    return float(row["difference"])
+
+
+def _caption(rows: Sequence[Row], mode: str) -> str:
+    cells = "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
+    return f"Mode {mode}, {cells}. Bars: one standard deviation to either side, where there are several seeds."
