@@ -299,6 +299,21 @@ def test_labels_that_cannot_be_read_off_must_be_known(tmp_path: Path) -> None:
         attack(tmp_path / "run", [Case("cg", 2, 1, "recovered")], effort, model=model)
 
 
+@pytest.mark.parametrize("method", ["peel", "inverting", "idlg"])
+def test_a_search_that_ends_nowhere_still_gives_pictures(method: str, run: Path, tmp_path: Path, monkeypatch) -> None:
+    """Gradients that are infinite, as of a model that diverged."""
+    shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("attack"))
+    monkeypatch.setattr("dpdl.attacks.adversary.target", broken)
+    outcomes, plan = attack(tmp_path / "run", [Case("cg", 2, 1)], harness.Effort(method, 3, 1))
+    assert outcomes[0].found.isfinite().all() and not outcomes[0].objective.isnan().any()
+    assert Attacked(tmp_path / "run", outcomes, plan).rows()[0]["p_better_than_trivial"] > 0.5
+
+
+def broken(*args) -> Target:
+    found = target(*args)
+    return found._replace(direction=torch.full_like(found.direction, float("inf")))
+
+
 def test_models_on_features_are_refused_with_the_reason(tmp_path: Path) -> None:
     usual = {"dataset": "digits", "graph": "ring", "agents": 3, "rounds": 2, "batch": 16, "noise": "none"}
     dpdl.train(dpdl.Experiment(**usual, model="scatter-linear"), out=tmp_path / "run", record=Wish((1,), (1,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,7 +70,10 @@ def rebuild(
         raise InputError("Labels cannot be recovered: the model's last layer has no bias; attack with known ones.")
     found = _invert(view, problem, known, pixels, method, settings, watch)
     told = torch.zeros(len(agents), 0, dtype=torch.int64) if read is None else read
-    return found.images.numpy(), found.objective.numpy(), told.numpy()
+    images = pixels.clamp(
+        found.images.nan_to_num(0.0)
+    )  # a search may end nowhere, for instance at a model that diverged
+    return images.numpy(), found.objective.nan_to_num(math.inf).numpy(), told.numpy()
 
 
 def _invert(
@@ -83,5 +87,4 @@ def _invert(
         case "inverting":
             return invert(problem, labels, pixels, settings, watch)
         case _:
-            found = deep_leakage(problem, labels if method == "idlg" else None, labels.shape[1], settings, watch)
-            return found._replace(images=pixels.clamp(found.images.nan_to_num(0.0)))
+            return deep_leakage(problem, labels if method == "idlg" else None, labels.shape[1], settings, watch)
