@@ -344,6 +344,16 @@ def test_the_command_prints_rows_trivial_rows_and_draws(run: Path, monkeypatch, 
     assert all(Path(facts[name]).read_bytes().startswith(b"\x89PNG") for name in ("gallery", "roc"))
 
 
+def test_two_runs_of_one_algorithm_are_told_apart(run: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    shutil.copytree(run, tmp_path / "again")
+    words = ["--iterations", "2", "--restarts", "1", "--scenario", "cg", "--gallery", str(tmp_path / "g.png"), "--json"]
+    code, out, _ = command(monkeypatch, capsys, "attack", str(run), str(tmp_path / "again"), "--quiet", *words)
+    facts = json.loads(out)
+    assert code == 0 and [row["who"] for row in facts["rows"]] == ["ND digits", "ND again"]
+    assert set(facts["epsilon"]) == {"ND digits", "ND again"}
+    assert (tmp_path / "g.png").read_bytes() == (run / "attack" / "gallery.png").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

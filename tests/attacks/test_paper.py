@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,14 @@ def test_the_command_trains_attacks_and_compares(monkeypatch, capsys, tmp_path: 
     epsilons = {row["who"]: row["epsilon"] for row in facts["membership"]}
     assert epsilons["ND"] == {"proven": "unbounded", "certified": None, "why": "without noise every epsilon is refuted"}
     assert 0 <= epsilons["DPDL"]["certified"] <= epsilons["DPDL"]["proven"] == facts["epsilon"]["DPDL"]
+
+    code, _, err = command(monkeypatch, capsys, *words, "--batch", "2")
+    assert code == 2 and "did not record batches of 2; choose another --out" in err
+    others = {name: replace(e, seed=1) for name, e in runs.items()}
+    with monkeypatch.context() as patch:
+        patch.setattr(paper, "experiments", lambda *_: others)
+        code, _, err = command(monkeypatch, capsys, *words)
+    assert code == 2 and "was started with seed = 0, not 1" in err
 
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "made").glob("*/**/*.safetensors")}
     code, out, _ = command(monkeypatch, capsys, *words)

@@ -219,8 +219,9 @@ def test_a_run_can_be_tracked_from_its_middle(blobs: Dataset, tmp_path: Path) ->
 
 
 def test_a_finished_run_has_nothing_to_watch_and_is_written_anyway(run: Path) -> None:
-    tracker = Tracker(run, BOTH)
-    tracker.finish()
+    assert not (run / "metrics.csv").exists() and not (run / "tensorboard").exists()
+    Tracker(run, BOTH).finish()
+    assert list(shown(run / "tensorboard")) == [1, 2, 4, 6, 8]
     agree(run)
 
 

@@ -70,9 +70,8 @@ def rebuild(
         raise InputError("Labels cannot be recovered: the model's last layer has no bias; attack with known ones.")
     found = _invert(view, problem, known, pixels, method, settings, watch)
     told = torch.zeros(len(agents), 0, dtype=torch.int64) if read is None else read
-    images = pixels.clamp(
-        found.images.nan_to_num(0.0)
-    )  # a search may end nowhere, for instance at a model that diverged
+    # A search may end nowhere, for instance at a model that diverged.
+    images = pixels.clamp(found.images.nan_to_num(0.0))
     return images.numpy(), found.objective.nan_to_num(math.inf).numpy(), told.numpy()
 
 

@@ -30,11 +30,13 @@ class Attacked:
     run: Path
     outcomes: Sequence[Outcome]
     plan: Plan
+    suffix: str = ""  # tells runs of one algorithm apart
 
     @property
     def who(self) -> str:
         """The algorithm, or ND: no defence."""
-        return "ND" if self.plan.grad.noise_multiplier == 0 else self.plan.experiment.algorithm.upper()
+        name = "ND" if self.plan.grad.noise_multiplier == 0 else self.plan.experiment.algorithm.upper()
+        return name + self.suffix
 
     @cached_property
     def epsilon(self) -> float | str:

@@ -35,7 +35,7 @@ class Workers(AbstractContextManager["Workers"]):
 
     def __init__(self, count: int = 1) -> None:
         context = multiprocessing.get_context("spawn")
-        self._count, self._pool = count, None
+        self._pool = None
         self._done: Any = context.Array("d", MOST)
         self._stop: Any = context.Value("b", False)
         if count > 1:

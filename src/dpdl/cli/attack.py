@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ def _train(
     """The runs of the paper's attack, as far as they are not there yet."""
     from dpdl.attacks.paper import experiments, wish
 
-    folder = out or Path("runs") / f"attack-{dataset}-{graph}-{agents}"
+    folder = out or Path("runs") / f"attack-{dataset}-{graph}-{agents}-seed{seed}"
     found = []
     for name, e in experiments(dataset, graph, agents, seed).items():
         sizes = [size for size in _sizes(batch, 216) if size is not None]
@@ -108,12 +109,28 @@ def _make(e: Experiment, wish: Wish, folder: Path, quiet: bool) -> None:
     from dpdl.run.plan import plan
     from dpdl.run.train import launch, replan
 
+    again = (folder / "experiment.json").exists()
+    if again:
+        _refuse_other(e, wish, folder)
     if (folder / "summary.json").exists():
         return
-    again = (folder / "experiment.json").exists()
     p = replan(folder, progress=not quiet) if again else plan(e, progress=not quiet)
     with Progress(p, hidden=quiet) as progress:
         launch(p, out=folder, placement="alone", watch=progress, again=again, record=wish)
+
+
+def _refuse_other(e: Experiment, wish: Wish, folder: Path) -> None:
+    """What is in the folder must be what is asked for now."""
+    from dpdl.run.claim import refuse_difference
+    from dpdl.run.record import wish_in
+    from dpdl.run.store import RunFolder
+
+    found, recorded = RunFolder(folder).read()[0], wish_in(folder)
+    refuse_difference(folder, found.as_dict(), e.resolved().as_dict())
+    missing = set(wish.batches) - set(recorded.batches if recorded else ())
+    if missing:
+        sizes = ", ".join(map(str, sorted(missing)))
+        raise InputError(f"Run {str(folder)!r} did not record batches of {sizes}; choose another --out.")
 
 
 def _attack(
@@ -135,7 +152,8 @@ def _attack(
             with Bar(len(cases), hidden=quiet) as bar:
                 outcomes, plan = harness.attack(run, cases, effort, chosen, workers=workers, watch=bar.watch)
             found.append(Attacked(run, outcomes, plan))
-    return found
+    names = [a.who for a in found]
+    return [replace(a, suffix=f" {a.run.name}") if names.count(a.who) > 1 else a for a in found]
 
 
 def _cases(view: View, scenario: str, rounds: str, batch: str | None, labels: str) -> list[Case]:
@@ -170,9 +188,9 @@ def _facts(attacked: list[Attacked], folder: Path, gallery: Path | None) -> dict
     from dpdl.report.gallery import draw_gallery
 
     path = gallery or folder / "gallery.png"
-    for picture in (folder, path.parent):
-        picture.mkdir(parents=True, exist_ok=True)
-    draw_gallery(*by_round(attacked), path)
+    for picture in {folder / "gallery.png", path}:  # a page is made of what is in the folder
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        draw_gallery(*by_round(attacked), picture)
     agents = draw_gallery(*by_agent(attacked), folder / "agents.png")
     rows = [row for a in attacked for row in a.rows()]
     trivial, epsilon = attacked[0].trivial_rows(), {a.who: a.epsilon for a in attacked}
