@@ -136,6 +136,7 @@ def test_words_follow_the_numbers() -> None:
     both = verdict([OPEN, HALF, SHUT])
     assert re.search(r"Without protection \(ND\): a neighbour sees your records", both)
     assert re.search(r"With the noise of DPDL: a neighbour sees nothing", both)
+    assert "Without protection (ND ring)" in verdict([row("ND ring", "cg", 0.9, 0.001)])
     assert "sees nothing" not in verdict([OPEN, row("ND", "self", 0.0, 1.0)]), "one way in is enough"
 
 

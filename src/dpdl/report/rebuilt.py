@@ -108,7 +108,9 @@ def _aside(size: int, own: int) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    words = ["Without protection (ND)" if name == "ND" else f"With the noise of {name}" for name in names]
+    words = [
+        f"Without protection ({name})" if name.split()[0] == "ND" else f"With the noise of {name}" for name in names
+    ]
     return "; ".join(words)
 
 
