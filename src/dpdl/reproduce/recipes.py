@@ -1,9 +1,9 @@
 """From a cell of the paper to an experiment, in three modes.
 
     as-published  what the authors' public code does: chunks of a batch are clipped, which bounds no record
-    algorithm1    the paper's algorithm and its Theorem 1, with a step size that was tuned (see `tuned.json`)
+    algorithm1    the paper's algorithm and its Theorem 1, with the usual step size: none was searched for yet
     sound         epsilon is proven against one who hears every link; a linear model on scattering features, which is
-                  where the accuracy comes from; every algorithm with its own step size (see `tuned.json`)
+                  where the accuracy comes from; step sizes in `tuned.json`, which says how they were found
 
 Partition, initial model, batches and noise of a seed are the same for all algorithms, as far as they have them.
 """
@@ -54,7 +54,7 @@ def has(cell: Cell, mode: str) -> bool:
 
 
 def tuned(cell: Cell, mode: str) -> dict[str, Any]:
-    """What was searched for once per data set, graph and algorithm: the nearest entry of `tuned.json`."""
+    """The entry of `tuned.json` for a data set, a graph and an algorithm, if there is one."""
     table = _tuned().get(mode, {}).get(cell.dataset, {})
     entry: dict[str, Any] = table.get(cell.graph, {}).get(cell.algorithm, {})
     return entry
