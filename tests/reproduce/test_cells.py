@@ -70,6 +70,21 @@ def test_all_cells_have_experiments_and_all_that_they_share_is_shared() -> None:
     assert recipes.experiment(CELL, "sound", 0).threat == "eavesdropper"
 
 
+def test_as_published_has_one_eta_and_one_beta_for_all_algorithms() -> None:
+    made = {
+        name: recipes.experiment(CELL._replace(algorithm=name), "as-published", 0)
+        for name in ("dpdl", "dp-dpsgd", "muffliato", "dp-netfleet", "dp-cga")
+    }
+    assert {name: (e.lr, e.momentum, e.clip_unit) for name, e in made.items()} == {
+        "dpdl": (0.005, 0.7, "chunks"),
+        "dp-dpsgd": (0.005, 0.7, "batch"),
+        "muffliato": (0.0167, None, "none"),
+        "dp-netfleet": (0.0167, None, "batch"),
+        "dp-cga": (0.005, 0.7, "batch"),
+    }
+    assert recipes.experiment(Cell("cifar10", "ring", 10, 0.25, 4.0, "muffliato"), "as-published", 0).lr == 0.1
+
+
 def test_unknown_modes_and_modes_without_a_cell_are_refused() -> None:
     with pytest.raises(InputError, match="as-published"):
         recipes.experiment(CELL, "as-publishd", 0)

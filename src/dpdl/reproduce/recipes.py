@@ -1,7 +1,8 @@
 """From a cell of the paper to an experiment, in three modes.
 
-    as-published  what the authors' public code does: chunks of a batch are clipped, which bounds no record
-    algorithm1    the paper's algorithm and its Theorem 1, with the usual step size: none was searched for yet
+    as-published  what the authors' public code does: chunks of a batch are clipped, which bounds no record; it has DPDL
+                  alone, so the others follow the paper's words (see `OTHERS`)
+    algorithm1    the paper's algorithm and its Theorem 1; step sizes in `tuned.json`, which says how they were found
     sound         epsilon is proven against one who hears every link; a linear model on scattering features, which is
                   where the accuracy comes from; step sizes in `tuned.json`, which says how they were found
 
@@ -33,6 +34,17 @@ USUAL: dict[str, dict[str, Any]] = {
         **{"partition": "dirichlet-agent", "model": "scatter-linear", "clip": 0.1, "momentum": 0.7},
     },
 }
+STEP = {"mnist": 0.005, "cifar10": 0.03}
+"""The paper's eta, for all algorithms."""
+MOMENTUM = 0.7
+"""The paper's beta, for all algorithms; those without momentum take the step that it amounts to, eta / (1 - beta)."""
+OTHERS: dict[str, dict[str, Any]] = {
+    "dp-dpsgd": {"clip_unit": "batch", "momentum": MOMENTUM},
+    "muffliato": {"clip_unit": "none"},
+    "dp-netfleet": {"clip_unit": "batch"},
+    "dp-cga": {"clip_unit": "batch", "momentum": MOMENTUM},
+}
+"""As published: the mean gradient of a batch is clipped, and nothing in MUFFLIATO."""
 
 
 def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
@@ -43,9 +55,16 @@ def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
         raise InputError("Mode algorithm1 is about Theorem 1, which is about dpdl only; take algorithm=dpdl.")
     name = "dpdl-sound" if (mode, cell.algorithm) == ("sound", "dpdl") else cell.algorithm
     given = {**USUAL[mode], **cell._asdict(), "algorithm": name, "seed": seed, "eval_every": 50, **tuned(cell, mode)}
+    if mode == "as-published":
+        given |= {"lr": _published_step(cell), **OTHERS.get(cell.algorithm, {})}
     known = algorithms.named(name).options
     kept = {key: value for key, value in given.items() if key not in SOME or key in known}
     return load(None, "as-published" if mode == "as-published" else None, kept).resolved()
+
+
+def _published_step(cell: Cell) -> float:
+    carries = "momentum" in algorithms.named(cell.algorithm).options
+    return STEP[cell.dataset] if carries else round(STEP[cell.dataset] / (1 - MOMENTUM), 4)
 
 
 def has(cell: Cell, mode: str) -> bool:
