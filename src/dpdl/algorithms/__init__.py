@@ -14,6 +14,7 @@ from typing import Any
 from dpdl.algorithms.async_dpsgd import AsyncDPSGD
 from dpdl.algorithms.base import Algorithm, Info, State
 from dpdl.algorithms.cga import CGA
+from dpdl.algorithms.decor import Decor
 from dpdl.algorithms.dfedsam import DFedSAM
 from dpdl.algorithms.dpdl import DPDL, SoundDPDL
 from dpdl.algorithms.dpsgd import DMSGD, DPSGD
@@ -54,6 +55,7 @@ NAMES = {
     "muffliato": Named(Muffliato, "step along the own gradient, then accelerated gossip"),
     "dp-netfleet": Named(NetFleet, "gradient tracking with local steps"),
     "dp-cga": Named(CGA, "cross-gradients, combined so that no neighbour is stepped against", {"margin": 0.5}),
+    "decor": Named(Decor, "dp-dpsgd with noise that cancels between neighbours", {"momentum": 0.0}),
     "dp-dmsgd": Named(DMSGD, "DPDL with the own gradient instead of the calibrated ones"),
     "d-psgd": Named(DPSGD, "dp-dpsgd without clipping and noise", {"momentum": 0.0}, NOT_PRIVATE),
     "dmsgd": Named(DMSGD, "dp-dmsgd without clipping and noise", {}, NOT_PRIVATE),
@@ -102,6 +104,7 @@ __all__ = [
     "Algorithm",
     "AsyncDPSGD",
     "DFedSAM",
+    "Decor",
     "GradientTracking",
     "Info",
     "MomentumTracking",

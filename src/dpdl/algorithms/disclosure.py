@@ -138,6 +138,37 @@ class Algorithm1(EveryRound):
 
 @final
 @dataclass(frozen=True)
+class PairedNoise(EveryRound):
+    """One perturbed gradient per agent, with noise beside it that cancels between neighbours.
+
+    A listener hears all gradients of a round at once. Those whose secrets it lacks have, entry by entry, noise of
+    covariance sigma^2 (I + c^2 L): L is the Laplacian of the links between them. A record moves one of them by at most
+    C / B, so it is as well hidden as in one release with sigma_eff^-2 = ((I + c^2 L)^-1)_ii sigma^-2. Between 1 / n, with
+    large c and n agents whose links hold together, and 1, for an agent all of whose neighbours tell what they know.
+    """
+
+    correlation: float  # c
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """Coalitions know the noise of their links, and are taken to hear everything as well."""
+        around = [int(j) for j in graph.neighbours(agent) if j != agent]
+        k = threat.neighbours if threat.kind == "neighbours" else 0
+        if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
+            return 1.0  # no neighbour's secret is left: the agent's own noise alone
+        return max(self._against(graph, agent, J) for J in itertools.combinations(around, k))
+
+    def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
+        left = [j for j in range(len(graph)) if j not in J]
+        links = (graph.W[np.ix_(left, left)] > 0).astype(float)
+        np.fill_diagonal(links, 0.0)
+        laplacian = np.diag(links.sum(axis=1)) - links
+        hidden = np.linalg.inv(np.eye(len(left)) + self.correlation**2 * laplacian)
+        at = left.index(i)
+        return float(hidden[at, at])
+
+
+@final
+@dataclass(frozen=True)
 class Activated:
     """One agent is active in a round, and all that it lets out of it is computed from one perturbed gradient.
 

@@ -64,6 +64,27 @@ class PrivateGradient:
         """
         return self.asked(models, batches, visits, t, purpose).answers(torch.arange(len(visits.host)))
 
+    def paired(self, rows: Tensor, visits: Visits, factor: float, t: int) -> Tensor:
+        """The rows of the agents hosted here, with the noise of every link: one end adds what the other subtracts.
+
+        Its deviation is `factor` times that of an agent's own noise. Both ends draw it from one key; nothing is sent.
+        """
+        if not self.std * factor:
+            return rows
+        out = rows.clone()
+        links: dict[int, list[tuple[int, int]]] = {}
+        for (i, j), row in zip(visits.edges.tolist(), visits.host.tolist(), strict=True):
+            if i != j:
+                links.setdefault(row, []).append((i, j))
+
+        def perturb(row: int) -> None:
+            for i, j in links[row]:
+                std = factor * self.std if j < i else -factor * self.std
+                self.randomness.perturb(out[row], std, "link", t, min(i, j), max(i, j), into=out[row])
+
+        each(perturb, links)
+        return out
+
     def asked(self, models: Sent, batches: Sequence[Batch], visits: Visits, t: int, purpose: str = "noise") -> Asked:
         """The same, to be answered some visits after the others."""
         return Asked(self, models, batches, visits, (purpose, t))

@@ -52,6 +52,9 @@ class Experiment:
     cosine: str = option(
         "vector", "cosine of DPDL over the whole vector or per tensor", names=lambda: ["tensor", "vector"], some=True
     )
+    correlation: float = option(
+        3.0, "noise that cancels on a link of DECOR, over the agent's own", check=AT_LEAST_ZERO, some=True
+    )
     local_steps: int = option(1, "rounds tau from one exchange to the next", check=AT_LEAST_ONE, some=True)
     gossip_steps: int | None = option(None, "gossip steps K of a round of muffliato", check=AT_LEAST_ONE, some=True)
     margin: float | None = option(None, "least multiplier of a gradient in CGA", check=AT_LEAST_ZERO, some=True)

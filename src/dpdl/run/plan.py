@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from dpdl import graph as graphs
 from dpdl.algorithms import Algorithm, SoundDPDL
-from dpdl.algorithms.disclosure import Activated
+from dpdl.algorithms.disclosure import Activated, PairedNoise
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.keys import digest, generator
@@ -80,6 +80,8 @@ def plan(
     algorithm.check(graph)
     if e.randomness == "secure" and isinstance(algorithm.disclosure, Activated):
         raise InputError(f"randomness 'secure' is not for {e.algorithm}: whose turn it is is drawn from the seed.")
+    if e.randomness == "secure" and isinstance(algorithm.disclosure, PairedNoise):
+        raise InputError(f"randomness 'secure' is not for {e.algorithm}: neighbours have no common secret yet.")
     factors = _factors(e, algorithm, graph)
     budgets = parse(e.budget, len(graph), e.delta) if e.budget is not None else None
     if data is None:
