@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -26,6 +27,8 @@ from dpdl.transport.threads import run_threads
 from dpdl.types import Batch
 from tests.conftest import small_batch, small_module
 
+MORE_NOISE = {"decor": math.sqrt(1 + 2 * 3.0**2)}
+"""Beside the declared noise, that of the two links of an agent on a ring, each three times as large."""
 every_algorithm = pytest.mark.parametrize("name", sorted(NAMES))
 CROSS = ["cga", "dp-cga", "dpdl", "dpdl-sound", "ngm", "pdsl"]
 """Those that exchange gradients."""
@@ -291,7 +294,7 @@ def test_the_noise_that_leaves_has_the_declared_deviation(name: str) -> None:
         apart = first_difference(quiet, loud, channel).values()
         noise = [distance / SMALL.initial.numel() ** 0.5 for distance in apart if distance]
         assert noise
-        expected = release.sensitivity * release.noise_multiplier
+        expected = release.sensitivity * release.noise_multiplier * MORE_NOISE.get(name, 1.0)
         assert all(0.8 * expected < deviation < 1.25 * expected for deviation in noise)
 
 

@@ -5,8 +5,8 @@ Round t, agent i, with z^i, z^{ij} ~ N(0, sigma^2 C^2 I) and z^{ij} = -z^{ji} a 
     g~^i = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z^i + c sum_{j in N_i - i} z^{ij})
     m <- beta m + g~,   x <- sum_{j in N_i} w_ij x^j - eta m
 
-This is DECOR (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, The Privacy Power of Correlated Noise in Decentralized
-Learning, 2024) with the accountant of this project and an optional momentum, which stays local.
+This is DECOR (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, The Privacy Power of Correlated Noise in
+Decentralized Learning, 2024) with the accountant of this project and an optional momentum, which stays local.
 
 Nobody but i and j may know z^{ij}. Here it is drawn from the seed of the simulation; agents of different organisations
 would agree on a key per link first, on a channel that nobody else hears. Against who knows it, it protects nothing: see

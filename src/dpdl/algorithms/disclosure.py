@@ -143,8 +143,8 @@ class PairedNoise(EveryRound):
 
     A listener hears all gradients of a round at once. Those whose secrets it lacks have, entry by entry, noise of
     covariance sigma^2 (I + c^2 L): L is the Laplacian of the links between them. A record moves one of them by at most
-    C / B, so it is as well hidden as in one release with sigma_eff^-2 = ((I + c^2 L)^-1)_ii sigma^-2. Between 1 / n, with
-    large c and n agents whose links hold together, and 1, for an agent all of whose neighbours tell what they know.
+    C / B, so it is as well hidden as in one release with sigma_eff^-2 = ((I + c^2 L)^-1)_ii sigma^-2. That is between
+    1 / n, for large c and n agents whose links hold together, and 1, for one whose neighbours all tell what they know.
     """
 
     correlation: float  # c
