@@ -314,9 +314,10 @@ def broken(*args) -> Target:
     return found._replace(direction=torch.full_like(found.direction, float("inf")))
 
 
-def test_models_on_features_are_refused_with_the_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["scatter-linear", "scatter-cnn"])
+def test_models_on_features_are_refused_with_the_reason(tmp_path: Path, model: str) -> None:
     usual = {"dataset": "digits", "graph": "ring", "agents": 3, "rounds": 2, "batch": 16, "noise": "none"}
-    dpdl.train(dpdl.Experiment(**usual, model="scatter-linear"), out=tmp_path / "run", record=Wish((1,), (1,)))
+    dpdl.train(dpdl.Experiment(**usual, model=model), out=tmp_path / "run", record=Wish((1,), (1,)))
     with pytest.raises(InputError, match="sees features, not pixels"):
         attack(tmp_path / "run", [Case("cg", 1, 1)])
 

@@ -42,11 +42,19 @@ def test_how_records_are_cut_into_pieces_makes_no_difference(monkeypatch) -> Non
     assert torch.equal(whole.x, scattered(tiny("own")).x)
 
 
-def test_only_models_that_take_features_get_them_and_only_once() -> None:
+@pytest.mark.parametrize("model", ["scatter-linear", "scatter-cnn"])
+def test_only_models_that_take_features_get_them_and_only_once(model: str) -> None:
     data = tiny("own")
     assert for_model("lenet", data) is data
-    once = for_model("scatter-linear", data)
-    assert once.shape == (81, 4, 4) and for_model("scatter-linear", once) is once
+    once = for_model(model, data)
+    assert once.shape == (81, 4, 4) and for_model(model, once) is once
+
+
+def test_all_models_on_features_share_what_is_kept(tmp_path: Path, monkeypatch) -> None:
+    first = for_model("scatter-linear", tiny("mnist"))
+    monkeypatch.setattr(features, "_compute", lambda *_: pytest.fail("computed before"))
+    assert torch.equal(for_model("scatter-cnn", tiny("mnist")).x, first.x)
+    assert len(list((tmp_path / "cache" / "features").iterdir())) == 2
 
 
 def test_private_records_are_not_written_anywhere(tmp_path: Path) -> None:

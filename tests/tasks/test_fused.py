@@ -244,6 +244,7 @@ UNKNOWN = {
     "overlapping pool": lambda: nn.Sequential(
         nn.Conv2d(1, 2, 1), nn.MaxPool2d(2, stride=1), nn.Flatten(), nn.Linear(2, 3)
     ),
+    "average pool": lambda: nn.Sequential(nn.Conv2d(1, 2, 1), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 3)),
     "ReLU at the end": lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU()),
     "no flatten": lambda: nn.Sequential(nn.Linear(2, 3)),
     "frozen weights": frozen,

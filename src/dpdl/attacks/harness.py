@@ -89,8 +89,8 @@ def attack(
         raise InputError("A run with secure randomness cannot be scored: nobody knows any more which records it used.")
     if model is None and view.options["model"] in features.MODELS:
         raise InputError(
-            f"Model {view.options['model']} sees features, not pixels. Its gradient gives the features of a single "
-            "record away exactly; pictures from features are not attempted."
+            f"Model {view.options['model']} sees features, not pixels; pictures from features are not attempted. "
+            "Features hide nothing: the gradient of a linear layer gives those of a single record away exactly."
         )
     chosen = list(range(len(view.W))) if agents is None else list(agents)
     for agent in chosen:

@@ -22,7 +22,7 @@ from dpdl.tasks.data import Dataset, cache_dir
 from dpdl.tasks.data.catalogue import CATALOGUE
 from dpdl.tasks.scattering import Scattering, normalised
 
-MODELS = ("scatter-linear",)
+MODELS = ("scatter-linear", "scatter-cnn")
 """The models that take features."""
 GROUPS = 27
 SUFFIX = ", scattered"
