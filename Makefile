@@ -18,10 +18,10 @@ run: .venv/.installed-run  ## train DPDL on MNIST (or on bundled digits without 
 	fi
 
 test: .venv/.installed-dev  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-all: .venv/.installed-dev  ## run all tests, also slow ones and those that download
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -n auto -m ""
 
 lint: .venv/.installed-dev  ## check style and types
 	$(BIN)/ruff check .

@@ -6,6 +6,8 @@ Talwalkar, Non-stochastic Best Arm Identification and Hyperparameter Optimizatio
 for a ninth of the rounds, the best third of them for a third, and the best third of those to the end. A trial is one
 run with the noise of all its rounds: a rung stops it and a later one resumes it.
 
+For a budget (`dpdl.run.schedule`) trials also draw their rounds and their batch from a few candidates.
+
 Scores are accuracies on a tenth of the training records, never on the test records. They are not private: see
 `WARNING`.
 """
@@ -28,6 +30,7 @@ from dpdl.run.experiment import SOME, Experiment
 from dpdl.run.interrupt import Interrupted
 from dpdl.run.many import Errand, Outcome, Watch, at_once, held_out, run_many
 from dpdl.run.options import checked, kind
+from dpdl.run.schedule import Schedule, check_budget, draw, schedules
 
 FILE = "tune.json"
 SEARCHES = ("halving", "random")
@@ -74,18 +77,33 @@ class Search:
     ranges: Mapping[str, Range]  # in the order of RANGES
     trials: int
     search: str = "random"
+    work: float | None = None  # None: rounds and batch are those of the experiment
+    plan: tuple[Schedule, ...] = ()  # that rounds and batches are drawn from
 
     def values(self, k: int) -> dict[str, float | int]:
         """The options of trial k; trial 0 has the usual ones."""
         if k == 0:
             e = self.experiment.resolved()
-            return {name: getattr(e, name) for name in self.ranges}
-        draws = dict(zip(RANGES, generator(self.experiment.seed, "tune", k).random(len(RANGES)), strict=True))
-        return {name: _at(name, one, float(draws[name])) for name, one in self.ranges.items()}
+            values = {name: getattr(e, name) for name in self.ranges}
+        else:
+            draws = dict(zip(RANGES, generator(self.experiment.seed, "tune", k).random(len(RANGES)), strict=True))
+            values = {name: _at(name, one, float(draws[name])) for name, one in self.ranges.items()}
+        return values if self.work is None else {**values, **self._scheduled(k, values)}
 
-    def rungs(self) -> list[int]:
-        """The rounds after which trials are compared; the last is the end."""
-        rounds = self.experiment.rounds
+    def _scheduled(self, k: int, values: Mapping[str, float | int]) -> dict[str, float | int]:
+        """Rounds, batch and step size of trial k: lr T is what the drawn (or usual) lr makes of the experiment's T."""
+        e = self.experiment.resolved()
+        assert e.batch and e.lr
+        lr, rounds, batch = values.get("lr", e.lr), e.rounds, e.batch
+        if k:
+            rounds, batch, *_ = draw(self.plan, e.seed, k)
+        if rounds != e.rounds:
+            lr = float(f"{lr * e.rounds / rounds:.4g}")
+        return {"lr": lr, "rounds": rounds, "batch": batch}
+
+    def rungs(self, k: int = 0) -> list[int]:
+        """The rounds after which trial k is compared with the others; the last is its end."""
+        rounds = self.experiment.rounds if self.work is None else int(self.values(k)["rounds"])
         if self.search == "random":
             return [rounds]
         return sorted({math.ceil(rounds / FACTOR**k) for k in (2, 1, 0)})
@@ -100,12 +118,19 @@ def _at(name: str, r: Range, share: float) -> float | int:
 
 
 # ------------------------------------------------------------------------ from words to a search
-def ask(e: Experiment, over: str, trials: int, search: str = "random", ranges: Iterable[str] = ()) -> Search:
-    """The search that the words of a command line ask for."""
+def ask(
+    e: Experiment, over: str, trials: int, search: str = "random", ranges: Iterable[str] = (),
+    work: float | None = None,
+) -> Search:  # fmt: skip
+    """The search that the words of a command line ask for; with `work`, one for a budget."""
     if trials < 1:
         raise InputError(f"trials must be a whole number of at least 1, not {trials}.")
     if search not in SEARCHES:
         raise unknown("search", search, SEARCHES)
+    if work is not None:
+        check_budget(e, work)
+        if search == "halving":
+            raise InputError("--for-budget needs search 'random': 'halving' compares trials after equal rounds.")
     chosen = [_option(name, "--over") for name in filter(None, (name.strip() for name in over.split(",")))]
     if not chosen:
         raise InputError("over must be one or more options, separated by commas.")
@@ -117,7 +142,8 @@ def ask(e: Experiment, over: str, trials: int, search: str = "random", ranges: I
     for name in own:
         if name not in chosen:
             raise InputError(f"--range is about {name}, which --over does not name.")
-    return Search(e, {name: own.get(name, usual) for name, usual in RANGES.items() if name in chosen}, trials, search)
+    drawn = {name: own.get(name, usual) for name, usual in RANGES.items() if name in chosen}
+    return Search(e, drawn, trials, search, work)
 
 
 def _option(name: str, where: str) -> str:
@@ -148,21 +174,33 @@ def tune(s: Search, out: Path, *, jobs: int | None, watch: Watch, progress: bool
     """Run what is missing, and write and give back the result. Nothing is run before all of it was checked."""
     at_once(jobs, 1)
     now = {
+        "for_budget": s.work is not None,
         "search": s.search,
         **s.experiment.as_dict(),
         "over": {name: list(one) for name, one in s.ranges.items()},
+        **({} if s.work is None else {"work": s.work}),
     }
     with claimed(out, FILE) as before:
         if before:
-            refuse_difference(out, before["asked"], now)
+            refuse_difference(out, {"for_budget": False, **before["asked"]}, now)
+        s = _planned(s, before, progress)
         trials = _Trials(s, out)
         trials.check(progress)
-        _write(out / FILE, {"format": 1, "version": __version__, "asked": now})
+        about = {"format": 1, "version": __version__, "asked": now}
+        _write(out / FILE, about if s.work is None else {**about, "plan": [one._asdict() for one in s.plan]})
         trials.climb(jobs, watch)
         result = trials.result()
         _write(out / "result.json", result)
         _write(out / "best.toml", as_toml(replace(s.experiment, **result["best"])))
         return result
+
+
+def _planned(s: Search, before: Mapping[str, Any] | None, progress: bool) -> Search:
+    """The search with its plan; a folder that was started keeps the one it has, and the accountant is not asked."""
+    if s.work is None:
+        return s
+    rows = (Schedule(**row) for row in before["plan"]) if before else schedules(s.experiment, s.work, progress)
+    return replace(s, plan=tuple(rows))
 
 
 class _Trials:
@@ -199,18 +237,19 @@ class _Trials:
     def climb(self, jobs: int | None, watch: Watch) -> None:
         """Rung by rung: run the trials that are left, and keep the best of them."""
         left = list(range(self.s.trials))
-        for rung in self.s.rungs():
-            missing = [k for k in left if str(rung) not in self.rows[k]["scores"]]
-            errands = [Errand(self._folder(k), self.experiment(k), rung, held_out=True) for k in missing]
-            names = {errand.name: k for errand, k in zip(errands, missing, strict=True)}
+        for step in range(len(self.s.rungs())):
+            rungs = {k: self.s.rungs(k)[step] for k in left}
+            missing = [k for k in left if str(rungs[k]) not in self.rows[k]["scores"]]
+            errands = [Errand(self._folder(k), self.experiment(k), rungs[k], held_out=True) for k in missing]
+            names = {errand.name: (k, rungs[k]) for errand, k in zip(errands, missing, strict=True)}
 
-            def hear(name: str, news: dict[str, Any], names: Mapping[str, int] = names, rung: int = rung) -> None:
+            def hear(name: str, news: dict[str, Any], names: Mapping[str, tuple[int, int]] = names) -> None:
                 if "state" in news:
-                    self._record(names[name], rung, news)
+                    self._record(*names[name], news)
                 watch(name, news)
 
             self._judge(run_many(errands, at_once(jobs, len(errands)), hear))
-            ranked = sorted(left, key=lambda k: self._order(k, rung))
+            ranked = sorted(left, key=lambda k: self._order(k, rungs[k]))
             left = ranked[: math.ceil(len(left) / FACTOR)]
 
     def _record(self, k: int, rung: int, news: Mapping[str, Any]) -> None:
@@ -240,7 +279,7 @@ class _Trials:
         for row in self.rows:
             reached = max(map(int, row["scores"]), default=0)
             row["rounds"], row["score"] = reached, row["scores"].get(str(reached))
-        ranked = sorted(self.rows, key=lambda row: (-row["rounds"], *self._order(row["trial"], row["rounds"])))
+        ranked = sorted(self.rows, key=lambda row: (-len(row["scores"]), *self._order(row["trial"], row["rounds"])))
         best = ranked[0]
         if best["score"] is None:
             raise InputError("All trials diverged; ask for smaller values with --range lr=low:high.")
@@ -255,6 +294,7 @@ class _Trials:
             "warning": WARNING,
             "composed": composed(e, [row["epsilon_all_rounds"] for row in self.rows]),
             "out": str(self._out),
+            **({} if self.s.work is None else {"plan": [one._asdict() for one in self.s.plan]}),
         }
 
     def _folder(self, k: int) -> Path:
