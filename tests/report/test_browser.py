@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
 import select
@@ -165,6 +166,22 @@ def test_the_page_loads_in_peace_and_fits(browser: Browser, path: Path, size: tu
     assert [event for event in browser.events if event.get("method") in loud] == []
     asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
     assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_a_figure_of_many_panels_stays_readable(browser: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
+    curve = {"rounds": [1, 50], "loss": [2.3, 1.0], "lowest": [2.2, 0.9], "highest": [2.4, 1.1]}
+    places = itertools.product((10, 20, 30), (0.25, 0.5, 1.0))
+    cells = [row(agents=agents, epsilon=epsilon, curves=[curve]) for agents, epsilon in places]
+    made = tmp_path / "page.html"
+    made.write_text(page("Cells", "About", [of_mode("sound", "proven", 540, cells, [])], "foot"), "utf-8")
+    browser.open(made, size)
+    wide, tall, box, room = browser.ask(
+        "(() => { const box = document.querySelector('.tall'), image = box.querySelector('img'); "
+        "return [image.width, image.height, box.clientWidth, document.documentElement.scrollWidth]; })()"
+    )
+    assert wide >= 700 and tall > 34 * 16 and room <= size[0]
+    assert (wide > box) == (size == PHONE), "a phone scrolls it, a desk has room"
 
 
 def test_a_head_sorts_its_column_by_value_and_back(browser: Browser, path: Path) -> None:

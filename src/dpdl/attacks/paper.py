@@ -6,9 +6,12 @@ others are asked for: what is easiest to rebuild. Its numbers are of round 800.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from dpdl.attacks.harness import Effort
 from dpdl.graph import build
 from dpdl.paper import ATTACKED_EPSILON, ATTACKED_ROUNDS, attacks
 from dpdl.run.experiment import Experiment
@@ -55,3 +58,38 @@ def compared(rows: Iterable[dict[str, Any]], dataset: str, graph: str, agents: i
             how = {key: row[key] for key in ("batch", "images", "method", "best_trivial_mse", "p_better_than_trivial")}
             found.append({**place, "scenario": name, **both, **how})
     return found
+
+
+def kept(facts: Mapping[str, Any], dataset: str, graph: str, agents: int, effort: Effort) -> dict[str, Any]:
+    """What is kept of an attack beside the paper's: numbers with 4 digits, and what the attacked runs were worth."""
+    rows = [{name: value for name, value in row.items() if name != "run"} for row in facts["rows"]]
+    runs = {row["who"]: _worth(Path(row["run"])) for row in facts["rows"]}
+    place = {"dataset": dataset, "graph": graph, "agents": agents, "what": _what(rows, agents, effort)}
+    numbers = {"runs": runs, "rows": rows, "trivial": facts["trivial"], "paper": facts["paper"]}
+    return {**place, **_short(numbers)}
+
+
+def _worth(run: Path) -> dict[str, Any]:
+    summary = json.loads((run / "summary.json").read_text("utf-8"))
+    numbers = {name: summary[name] for name in ("rounds", "sigma", "epsilon")}
+    return {"accuracy": summary["accuracy"]["average_model"], **numbers}
+
+
+def _what(rows: Iterable[Mapping[str, Any]], agents: int, effort: Effort) -> str:
+    first = next(iter(rows))
+    images, size, settings = first["images"], first["batch"], effort.settings(first["method"])
+    records = "one record" if size == 1 else f"{size} records"
+    whose = "each agent" if images == agents * size else f"each of the first {images // size} agents"
+    return (
+        f"medians over {images} images, {'one' if size == 1 else 'a batch'} of {whose}; batches of {records}, played "
+        f"beside a run with batches of {first['own_batch']}; labels {first['labels']}; {first['method']}, "
+        f"{settings.iterations} iterations, {settings.restarts} starts"
+    )
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _short(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    return round(value, 4) if isinstance(value, float) else value

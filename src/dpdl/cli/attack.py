@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import click
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dpdl.attacks.tables import Attacked
     from dpdl.attacks.targets import Case
     from dpdl.attacks.view import View
+    from dpdl.paper.cells import Place
     from dpdl.run.experiment import Experiment
     from dpdl.run.record import Wish
 
@@ -66,38 +67,88 @@ def attack(
     Attacks read only RUN/recording. What was done before is not done again.
     """
     from dpdl.attacks.harness import Effort
+    from dpdl.cli.attack_show import show
+    from dpdl.paper.cells import Place
 
     if bool(runs) == bool(paper):
         raise InputError("Name recorded runs to attack, or --paper mnist or --paper cifar10, and not both.")
     if not paper and (graph or agents or out):
         raise InputError("The options --graph, --agents and --out belong to --paper.")
-    effort = Effort(method, iterations, restarts, seed)
+    effort, asked = Effort(method, iterations, restarts, seed), Asked(scenario, rounds, batch, whose, labels)
+    how = How(gallery, members, quiet)
     if paper:
-        cell = (paper, graph or "bipartite", 10 if agents is None else agents)
-        runs = _train(*cell, out, batch or "1", seed, quiet)
-        scenario, batch = scenario or "cg,mm", batch or "1"
-        whose = "0,1,2,3,4,5,6,7,8,9" if whose == "all" else whose
-    found = _attack(runs, (scenario or "all", rounds, batch, labels), whose, effort, quiet)
-    folder = runs[0].parent if paper else runs[0] / "attack"
-    facts = _facts(found, folder, gallery)
-    if members:
-        facts |= _membership(found, whose, seed, folder, quiet)
-    if paper:
-        from dpdl.attacks.paper import compared
-
-        facts["paper"] = compared(facts["rows"], *cell)
-    _tell(facts, folder, as_json)
+        place = Place(paper, graph or "bipartite", 10 if agents is None else agents)
+        facts = attack_paper(place, out or Path("runs") / folder_of(place, seed), asked, effort, how)
+    else:
+        facts = _attack_runs(runs, runs[0] / "attack", asked, effort, how)
+    if as_json:
+        click.echo(json.dumps(facts, allow_nan=False))
+    else:
+        show(facts)
 
 
-def _train(
-    dataset: str, graph: str, agents: int, out: Path | None, batch: str, seed: int, quiet: bool
-) -> tuple[Path, ...]:
+@final
+@dataclass(frozen=True)
+class Asked:
+    """What to attack of every recording, in the words of the options."""
+
+    scenario: str | None = None
+    rounds: str = "all"
+    batch: str | None = None
+    whose: str = "all"
+    labels: str = "known"
+
+
+@final
+@dataclass(frozen=True)
+class How:
+    """What else to make of it, and on how many processes."""
+
+    gallery: Path | None = None
+    members: bool = False
+    quiet: bool = False
+    jobs: int | None = None
+
+
+def folder_of(place: Place, seed: int) -> str:
+    """The name of the folder for the runs of the paper's attack."""
+    return f"attack-{place.name}-seed{seed}"
+
+
+def attack_paper(place: Place, folder: Path, asked: Asked, effort: Effort, how: How) -> dict[str, Any]:
+    """Train in `folder` what the paper attacked, as far as it is not there yet, attack it, and compare."""
+    from dpdl.attacks.paper import SCENARIOS
+
+    batch = asked.batch or "1"
+    runs = _train(place, folder, batch, effort.seed, how.quiet)
+    whose = "0,1,2,3,4,5,6,7,8,9" if asked.whose == "all" else asked.whose
+    asked = replace(asked, scenario=asked.scenario or SCENARIOS, batch=batch, whose=whose)
+    return _attack_runs(runs, folder, asked, effort, how, place)
+
+
+def _attack_runs(
+    runs: tuple[Path, ...], folder: Path, asked: Asked, effort: Effort, how: How, place: Place | None = None
+) -> dict[str, Any]:
+    """All facts, beside the paper's if it attacked that place; they and the pictures are written into `folder`."""
+    from dpdl.attacks.paper import compared
+    from dpdl.run.files import write_json
+
+    found = _attack(runs, asked, effort, how)
+    facts = _facts(found, folder, how.gallery)
+    if how.members:
+        facts |= _membership(found, asked.whose, effort.seed, folder, how.quiet)
+    if place:
+        facts["paper"] = compared(facts["rows"], *place)
+    write_json(folder / "attack.json", facts)
+    return facts
+
+
+def _train(place: Place, folder: Path, batch: str, seed: int, quiet: bool) -> tuple[Path, ...]:
     """The runs of the paper's attack, as far as they are not there yet."""
     from dpdl.attacks.paper import experiments, wish
 
-    folder = out or Path("runs") / f"attack-{dataset}-{graph}-{agents}-seed{seed}"
     found = []
-    for name, e in experiments(dataset, graph, agents, seed).items():
+    for name, e in experiments(*place, seed).items():
         sizes = [size for size in _sizes(batch, 216) if size is not None]
         _make(e, wish(e, sizes), folder / name, quiet)
         found.append(folder / name)
@@ -133,9 +184,7 @@ def _refuse_other(e: Experiment, wish: Wish, folder: Path) -> None:
         raise InputError(f"Run {str(folder)!r} did not record batches of {sizes}; choose another --out.")
 
 
-def _attack(
-    runs: tuple[Path, ...], what: tuple[str, str, str | None, str], whose: str, effort: Effort, quiet: bool
-) -> list[Attacked]:
+def _attack(runs: tuple[Path, ...], asked: Asked, effort: Effort, how: How) -> list[Attacked]:
     from dpdl.attacks import harness
     from dpdl.attacks.tables import Attacked
     from dpdl.attacks.view import View
@@ -144,28 +193,28 @@ def _attack(
     from dpdl.parallel import cores
     from dpdl.run.record import FOLDER
 
-    chosen = None if whose == "all" else _numbers(whose, "Agents")
+    chosen = None if asked.whose == "all" else _numbers(asked.whose, "Agents")
     found = []
-    with Workers(cores()) as workers:
+    with Workers(how.jobs or cores()) as workers:
         for run in runs:
-            cases = _cases(View(run / FOLDER), *what)
-            with Bar(len(cases), hidden=quiet) as bar:
+            cases = _cases(View(run / FOLDER), asked)
+            with Bar(len(cases), hidden=how.quiet) as bar:
                 outcomes, plan = harness.attack(run, cases, effort, chosen, workers=workers, watch=bar.watch)
             found.append(Attacked(run, outcomes, plan))
     names = [a.who for a in found]
     return [replace(a, suffix=f" {a.run.name}") if names.count(a.who) > 1 else a for a in found]
 
 
-def _cases(view: View, scenario: str, rounds: str, batch: str | None, labels: str) -> list[Case]:
+def _cases(view: View, asked: Asked) -> list[Case]:
     from dpdl.attacks.targets import Case, offered
 
-    chosen = tuple(view.rounds) if rounds == "all" else _numbers(rounds, "Rounds")
-    sizes = _sizes(batch or str(min(view.batches, default="own")), view.options["batch"])
-    cases = []
+    chosen = tuple(view.rounds) if asked.rounds == "all" else _numbers(asked.rounds, "Rounds")
+    sizes = _sizes(asked.batch or str(min(view.batches, default="own")), view.options["batch"])
+    scenario, cases = asked.scenario or "all", []
     for t in chosen:
         for size in sizes:
             names = offered(view, t, size) if scenario == "all" else scenario.split(",")
-            cases += [Case(name, t, size, labels) for name in names]
+            cases += [Case(name, t, size, asked.labels) for name in names]
     return cases
 
 
@@ -214,14 +263,3 @@ def _membership(attacked: list[Attacked], whose: str, seed: int, folder: Path, q
             curves[f"{a.who}-{case.scenario.upper()}, round {case.round}"] = (told["fpr"], told["tpr"])
     roc = draw_roc(curves, "Was this record in the batch?", folder / "membership.png")
     return {"membership": found, "roc": str(roc)}
-
-
-def _tell(facts: dict[str, Any], folder: Path, as_json: bool) -> None:
-    from dpdl.cli.attack_show import show
-    from dpdl.run.files import write_json
-
-    write_json(folder / "attack.json", facts)
-    if as_json:
-        click.echo(json.dumps(facts, allow_nan=False))
-    else:
-        show(facts)

@@ -1,77 +1,153 @@
-"""`dpdl reproduce`: the paper's tables, run again."""
+"""`dpdl reproduce`: the paper's tables and figures, made again."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, final
 
 import click
 
 from dpdl.errors import InputError, RunFailed, unknown
 from dpdl.run.interrupt import Interrupted
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dpdl.paper.cells import Cell, Place
+    from dpdl.reproduce.queue import Clock, Wanted
+    from dpdl.run.many import Outcome
+
 STATUS = "status"
+USUAL = "as-published"
 
 
 @click.command()
-@click.argument("table", required=False, metavar="[TABLE|status]")
+@click.argument("table", required=False, metavar="[TABLE|FIGURE|status]")
 @click.option("--cells", default="", help="such as graph=ring/complete,agents=10,epsilon=0.5 [all]")
-@click.option(
-    "--mode", "modes", default="as-published", show_default=True, help="as-published, algorithm1, sound, or all"
-)
+@click.option("--mode", "modes", default=USUAL, show_default=True, help="as-published, algorithm1, sound, or all")
 @click.option("--seeds", type=int, default=1, show_default=True, help="runs of every cell: seed 0, 1, ...")
 @click.option("--minutes", type=float, default=None, help="do the most telling cells that fit into this time")
-@click.option("--jobs", type=int, default=None, help="runs that go on at the same time [one per core]")
+@click.option("--jobs", type=int, default=None, help="runs, or parts of an attack, at the same time [one per core]")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="results")
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs/reproduce"), show_default=True, help="runs")
 @click.option("--dry-run", is_flag=True, help="only say what would be run, and how long it should take")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
-def reproduce(
-    table: str | None,
-    cells: str,
-    modes: str,
-    seeds: int,
-    minutes: float | None,
-    jobs: int | None,
-    out: Path,
-    runs: Path,
-    dry_run: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Run cells of the paper's tables, and show them beside the paper's numbers.
+def reproduce(**options: Any) -> None:
+    """Run cells of the paper's tables and figures, and show them beside the paper's numbers.
 
     What was measured is not measured again; what was interrupted is continued. TABLE is acc-mnist, acc-mnist-2 (ring),
-    acc-cifar or acc-cifar-2, or all of them; `status` shows what there is.
+    acc-cifar or acc-cifar-2, or all of these; attack-mnist or attack-cifar10. FIGURE is conv-mnist-GRAPH or
+    conv-cifar-GRAPH, where GRAPH is bipartite, complete or ring. `status` shows what there is.
     """
+    from dpdl.paper.cells import names_of_attacks
+    from dpdl.reproduce import results
+
+    asked = Asked(**options)
+    if asked.table == STATUS:
+        _show(results.status(asked.out), asked.as_json)
+    elif asked.table in names_of_attacks():
+        _attacks(asked)
+    else:
+        _cells(asked)
+
+
+@final
+@dataclass(frozen=True)
+class Asked:
+    """The options."""
+
+    table: str | None
+    cells: str
+    modes: str
+    seeds: int
+    minutes: float | None
+    jobs: int | None
+    out: Path
+    runs: Path
+    dry_run: bool
+    as_json: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise InputError(f"seeds must be a whole number of at least 1, not {self.seeds}.")
+        if self.minutes is not None and not self.minutes > 0:
+            raise InputError(f"minutes must be above 0, not {self.minutes:g}.")
+
+    def chosen_modes(self) -> list[str]:
+        """By name, or all."""
+        from dpdl.reproduce.recipes import MODES
+
+        chosen = list(MODES) if self.modes == "all" else self.modes.split(",")
+        for mode in chosen:
+            if mode not in MODES:
+                raise unknown("mode", mode, MODES, "or all")
+        return chosen
+
+
+# ------------------------------------------------------------------ accuracies and curves
+def _cells(asked: Asked) -> None:
+    from dpdl.paper import FIGURES
     from dpdl.paper.cells import select
     from dpdl.reproduce import queue, recipes, results
     from dpdl.run.many import at_once
 
-    if table == STATUS:
-        _show(results.status(out), as_json)
-        return
-    chosen = list(recipes.MODES) if modes == "all" else modes.split(",")
-    for mode in chosen:
-        if mode not in recipes.MODES:
-            raise unknown("mode", mode, recipes.MODES, "or all")
-    if seeds < 1:
-        raise InputError(f"seeds must be a whole number of at least 1, not {seeds}.")
-    if minutes is not None and not minutes > 0:
-        raise InputError(f"minutes must be above 0, not {minutes:g}.")
-    picked = select(table, cells)
+    chosen, picked = asked.chosen_modes(), select(asked.table, asked.cells)
     if not any(recipes.has(cell, mode) for cell in picked for mode in chosen):
         raise InputError("Mode algorithm1 is about Theorem 1, which is about dpdl only; take algorithm=dpdl.")
-    wanted, clock = queue.missing(picked, chosen, seeds, out), queue.clock_of(out)
-    wanted = queue.within(wanted, clock, at_once(jobs, max(1, len(wanted))), minutes)
-    if dry_run:
-        _list(wanted, clock, at_once(jobs, max(1, len(wanted))), as_json)
+    (wanted, old), clock = _missing(picked, chosen, asked), queue.clock_of(asked.out)
+    wanted = queue.within(wanted, clock, at_once(asked.jobs, max(1, len(wanted))), asked.minutes)
+    if asked.dry_run:
+        times = [(one.name, clock.seconds(one.experiment)) for one in wanted]
+        _list(times, at_once(asked.jobs, max(1, len(wanted))), "runs", asked.as_json)
         return
-    outcomes = _perform(wanted, clock, out, runs, jobs, minutes, quiet)
-    rows = results.compared(out, picked, chosen)
-    _show({"cells": rows, "rankings": results.rankings(rows)}, as_json)
+    outcomes = _perform(wanted, clock, asked)
+    rows = results.compared(asked.out, picked, chosen)
+    facts: dict[str, Any] = {"cells": results.without_curves(rows), "rankings": results.rankings(rows)}
+    if asked.table in FIGURES:
+        facts |= {"figures": _draw(asked.table, chosen, asked), "other_recipe": old}
+    _show(facts, asked.as_json)
+    _complain(outcomes)
+
+
+def _missing(picked: list[Cell], modes: list[str], asked: Asked) -> tuple[list[Wanted], int]:
+    """What to run; and how many cells have other recipes by now: a figure shows them as they are, a table refuses."""
+    from dpdl.paper import FIGURES
+    from dpdl.reproduce import queue
+
+    if asked.table not in FIGURES:
+        return queue.missing(picked, modes, asked.seeds, asked.out), 0
+    found, count = [], 0
+    for mode in modes:
+        old = queue.with_other_recipes(picked, mode, asked.out)
+        fresh = [cell for cell in picked if cell not in old]
+        found += queue.missing(fresh, [mode], asked.seeds, asked.out)
+        count += len(old)
+    return found, count
+
+
+def _perform(wanted: list[Wanted], clock: Clock, asked: Asked) -> dict[str, Outcome]:
+    from dpdl.cli.compare import Board
+    from dpdl.reproduce import queue
+    from dpdl.run.many import at_once
+    from dpdl.tasks import data as datasets
+
+    if not wanted:
+        return {}
+    for name in {one.cell.dataset for one in wanted}:
+        datasets.load(name, not asked.quiet)  # fetched once, before any child needs it
+    at = at_once(asked.jobs, len(wanted))
+    total = sum(clock.seconds(one.experiment) for one in wanted) / at
+    if not asked.quiet:
+        click.echo(f"{len(wanted)} runs, about {total / 60:.0f} minutes, {at} at a time.", err=True)
+    with Board(asked.quiet) as board:
+        return queue.perform(wanted, asked.out, asked.runs, asked.jobs, asked.minutes, board)
+
+
+def _complain(outcomes: dict[str, Outcome]) -> None:
     if any(outcome.state == "interrupted" for outcome in outcomes.values()):
         done = sum(outcome.state == "done" for outcome in outcomes.values())
         raise Interrupted(f"Interrupted with {done} of {len(outcomes)} runs finished; continue with the same command.")
@@ -81,35 +157,93 @@ def reproduce(
         raise RunFailed(f"{len(failed)} run(s) failed, the first, {failed[0]}: {why}")
 
 
-def _perform(
-    wanted: list[Any], clock: Any, out: Path, runs: Path, jobs: int | None, minutes: float | None, quiet: bool
-) -> dict[str, Any]:
-    from dpdl.cli.compare import Board
-    from dpdl.reproduce import queue
+def _draw(figure: str, modes: list[str], asked: Asked) -> dict[str, str | None]:
+    """Mode -> the picture of all cells of a figure that have a curve, whichever were asked for now."""
+    from dpdl.paper.cells import published, select
+    from dpdl.report.convergence import draw_convergence, drawable, ordered
+    from dpdl.reproduce import queue, recipes, results
+
+    shown, algorithms = select(figure), ordered(cell.algorithm for cell in published())
+    queue.recall_curves(shown, modes, asked.out, asked.runs)
+    found: dict[str, str | None] = dict.fromkeys(modes)
+    for mode in modes:
+        rows = list(filter(drawable, results.compared(asked.out, shown, [mode])))
+        if rows:
+            path = asked.out / "figures" / f"{mode}-{figure}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            found[mode] = str(draw_convergence(rows, algorithms, path, mode, recipes.MODES[mode]))
+    return found
+
+
+# ------------------------------------------------------------------ attacks
+def _attacks(asked: Asked) -> None:
+    from dpdl.attacks.paper import experiments
+    from dpdl.paper.cells import places
+    from dpdl.parallel import cores
+    from dpdl.reproduce import attacks, queue
     from dpdl.run.many import at_once
-    from dpdl.tasks import data as datasets
 
-    if not wanted:
-        return {}
-    for name in {one.cell.dataset for one in wanted}:
-        datasets.load(name, not quiet)  # fetched once, before any child needs it
-    at = at_once(jobs, len(wanted))
-    total = sum(clock.seconds(one.experiment) for one in wanted) / at
-    if not quiet:
-        click.echo(f"{len(wanted)} runs, about {total / 60:.0f} minutes, {at} at a time.", err=True)
-    with Board(quiet) as board:
-        return queue.perform(wanted, out, runs, jobs, minutes, board)
-
-
-def _list(wanted: list[Any], clock: Any, jobs: int, as_json: bool) -> None:
-    rows = [{"name": one.name, "seconds": round(clock.seconds(one.experiment))} for one in wanted]
-    minutes = sum(row["seconds"] for row in rows) / 60 / jobs
-    if as_json:
-        click.echo(json.dumps({"runs": rows, "minutes": round(minutes, 1), "jobs": jobs}))
+    if asked.modes != USUAL:
+        raise InputError(f"Table {asked.table} is of attacks, which have no modes: leave --mode out.")
+    if asked.seeds != 1:
+        raise InputError(f"Table {asked.table} is of attacks, which have seed 0 only: leave --seeds out.")
+    picked, clock, jobs = places(asked.table, asked.cells), queue.clock_of(asked.out), at_once(asked.jobs, cores())
+    wanted = [place for place in picked if attacks.read(asked.out, place) is None]
+    times = {p: attacks.seconds(p, experiments(*p, 0).values(), clock.seconds) for p in wanted}
+    wanted = queue.fitting(wanted, [times[place] / jobs for place in wanted], 1, asked.minutes)
+    if asked.dry_run:
+        _list([(_folder(place), times[place]) for place in wanted], jobs, "attacks", asked.as_json)
         return
-    for row in rows:
-        click.echo(f"{row['seconds']:>7} s  {row['name']}")
-    click.echo(f"{len(rows)} runs, about {minutes:.0f} minutes with {jobs} at a time.")
+    if wanted and not asked.quiet:
+        total = sum(times[place] for place in wanted) / jobs
+        click.echo(f"{len(wanted)} attacks, about {total / 60:.0f} minutes.", err=True)
+    outcomes = _perform_attacks(wanted, jobs, asked)
+    files = [str(attacks.path_of(asked.out, place)) for place in picked if attacks.read(asked.out, place)]
+    _show_attacks({"cells": attacks.compared(asked.out, picked), "files": files}, asked.as_json)
+    _complain(outcomes)
+
+
+def _folder(place: Place) -> str:
+    from dpdl.cli.attack import folder_of
+
+    return folder_of(place, 0)
+
+
+def _perform_attacks(wanted: list[Place], jobs: int, asked: Asked) -> dict[str, Outcome]:
+    """One after the other, each result written as soon as it is there; how each ended."""
+    from dpdl.attacks.harness import Effort
+    from dpdl.attacks.paper import kept
+    from dpdl.cli import attack as command
+    from dpdl.reproduce import attacks
+    from dpdl.run.many import Outcome
+
+    found = {_folder(place): Outcome("interrupted", {}) for place in wanted}
+    effort, how = Effort(), command.How(quiet=asked.quiet, jobs=jobs)
+    try:
+        with attacks.deadline(asked.minutes):
+            for place, name in zip(wanted, found, strict=True):
+                try:
+                    facts = command.attack_paper(place, asked.runs / name, command.Asked(), effort, how)
+                    attacks.add(asked.out, place, kept(facts, *place, effort))
+                    found[name] = Outcome("done", {})
+                except RunFailed as failure:  # the others may do better
+                    found[name] = Outcome("failed", {"error": str(failure)})
+    except (KeyboardInterrupt, Interrupted):
+        return found
+    return found
+
+
+# ------------------------------------------------------------------ what a person sees
+def _list(rows: list[tuple[str, float]], jobs: int, what: str, as_json: bool) -> None:
+    runs = [{"name": name, "seconds": round(seconds)} for name, seconds in rows]
+    minutes = sum(round(seconds) for _, seconds in rows) / 60 / jobs
+    if as_json:
+        click.echo(json.dumps({"runs": runs, "minutes": round(minutes, 1), "jobs": jobs}))
+        return
+    for run in runs:
+        click.echo(f"{run['seconds']:>7} s  {run['name']}")
+    at = f"with {jobs} at a time" if what == "runs" else f"with {jobs} processes"
+    click.echo(f"{len(runs)} {what}, about {minutes:.0f} minutes {at}.")
 
 
 def _show(facts: dict[str, Any], as_json: bool) -> None:
@@ -117,39 +251,82 @@ def _show(facts: dict[str, Any], as_json: bool) -> None:
         click.echo(json.dumps(facts, allow_nan=False))
         return
     from rich.console import Console
-    from rich.table import Table
 
     from dpdl.reproduce.recipes import MODES
 
     console = Console()
     for mode, about in MODES.items():
         rows = [row for row in facts["cells"] if row["mode"] == mode]
-        if not rows:
-            continue
-        table = Table(title=f"{mode}: {about}")
-        for name in ("cell", "algorithm"):
-            table.add_column(name)
-        for name in ("paper", "ours", "differs", "seeds"):
-            table.add_column(name, justify="right")
-        for row in rows:
-            spread = "" if row["spread"] is None else f" ± {row['spread']:.1f}"
-            inside = "" if row["within"] else " *"
-            table.add_row(
-                *(_place(row), row["algorithm"], f"{row['paper']:.1f} ± {row['paper_spread']:.1f}"),
-                *(f"{row['ours']:.1f}{spread}", f"{row['difference']:+.1f}{inside}", str(len(row["seeds"]))),
-            )
-        console.print(table)
-    if not facts["cells"]:
-        console.print("Nothing was measured yet.")
-    else:
+        if rows:
+            _show_mode(console, f"{mode}: {about}", rows)
+    if facts["cells"]:
         console.print("*: the difference is larger than the paper's spread.", highlight=False)
+    elif not facts.get("attacks", {}).get("measured"):
+        console.print("Nothing was measured yet.")
     for ranking in facts["rankings"]:
         word = "agrees" if ranking["agrees"] else "differs"
         place = f"{ranking['mode']}, {_place(ranking)}"
         console.print(f"Ranking {word}, {place}: ours {' > '.join(ranking['ours'])}.", highlight=False)
     if "measured" in facts:
         words = ", ".join(f"{mode} {count}" for mode, count in facts["measured"].items())
+        attacks = facts["attacks"]
         console.print(f"Cells measured, of {facts['of']}: {words}.", highlight=False)
+        console.print(f"Attack cells measured: {attacks['measured']} of {attacks['of']}.", highlight=False)
+    for mode, path in facts.get("figures", {}).items():
+        words = f"Figure: {path}" if path else f"No figure for mode {mode}: no cell of it has a curve yet."
+        console.print(words, highlight=False, soft_wrap=True)
+    if count := facts.get("other_recipe"):
+        cells = "1 cell was" if count == 1 else f"{count} cells were"
+        console.print(f"{cells} measured with other recipes than today's, and drawn as found.", highlight=False)
+
+
+def _show_mode(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(title=title)
+    for name in ("cell", "algorithm"):
+        table.add_column(name)
+    for name in ("paper", "ours", "differs", "seeds"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        spread = "" if row["spread"] is None else f" ± {row['spread']:.1f}"
+        inside = "" if row["within"] else " *"
+        table.add_row(
+            *(_place(row), row["algorithm"], f"{row['paper']:.1f} ± {row['paper_spread']:.1f}"),
+            *(f"{row['ours']:.1f}{spread}", f"{row['difference']:+.1f}{inside}", str(len(row["seeds"]))),
+        )
+    console.print(table)
+
+
+def _show_attacks(facts: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(facts, allow_nan=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from dpdl.cli.attack_show import DIGITS
+
+    console = Console()
+    if not facts["cells"]:
+        console.print("Nothing was measured yet.")
+        return
+    table = Table(title="Round 800: the paper's attack and ours")
+    for name in ("graph", "scenario"):
+        table.add_column(name)
+    for name in ("N", "MSE paper", "ours", "PSNR paper", "ours", "SSIM paper", "ours"):
+        table.add_column(name, justify="right")
+    for row in facts["cells"]:
+        numbers = [f"{row[metric][whose]:.{digits}f}" for metric, digits in DIGITS for whose in ("paper", "ours")]
+        table.add_row(row["graph"], row["scenario"].upper(), str(row["agents"]), *numbers)
+    console.print(table)
+    least = min(row["best_trivial_mse"] for row in facts["cells"])
+    console.print(
+        f"The best that needs no attack has an MSE of {least:.2f} or more: above that, an attack learnt nothing.",
+        highlight=False,
+    )
+    for path in facts["files"]:
+        console.print(f"All numbers: {path}", highlight=False, soft_wrap=True)
 
 
 def _place(row: dict[str, Any]) -> str:

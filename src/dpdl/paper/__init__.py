@@ -1,4 +1,4 @@
-"""The numbers that the paper published: 540 cells of accuracy, 216 cells of attacks, in `tables.json`."""
+"""What the paper published: 540 cells of accuracy and 216 of attacks, in `tables.json`, and six figures."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from dpdl.errors import InputError, unknown
 ATTACKED_ROUNDS = (200, 400, 800)
 ATTACKED_EPSILON = {"mnist": 0.5, "cifar10": 4.0}
 """Claimed by Theorem 1, for the rows with DPDL's noise."""
+FIGURES: dict[str, dict[str, Any]] = {
+    f"conv-{short}-{graph}": {"dataset": dataset, "graph": graph, "alpha_d": 0.25}
+    for short, dataset in (("mnist", "mnist"), ("cifar", "cifar10"))
+    for graph in ("bipartite", "complete", "ring")
+}
+"""Training loss over rounds of all cells with these values: a panel for every N and epsilon, a line per algorithm."""
 
 
 @cache
@@ -19,6 +25,11 @@ def tables() -> dict[str, list[dict[str, Any]]]:
     """Both kinds of cells, `accuracy` and `attack`."""
     found: dict[str, list[dict[str, Any]]] = json.loads(files(__package__).joinpath("tables.json").read_text("utf-8"))
     return found
+
+
+def names() -> list[str]:
+    """All tables and figures."""
+    return sorted({cell["table"] for cells in tables().values() for cell in cells} | set(FIGURES))
 
 
 def attacks(dataset: str, graph: str, agents: int) -> dict[str, dict[str, float]]:

@@ -1,13 +1,13 @@
-"""The accuracy cells of the paper's tables, by name and by selection."""
+"""The cells of the paper's tables and figures, by name and by selection."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from dpdl.errors import InputError, unknown
-from dpdl.paper import tables
+from dpdl.paper import FIGURES, names, tables
 
 
 class Cell(NamedTuple):
@@ -25,6 +25,19 @@ class Cell(NamedTuple):
         """For files."""
         where = f"{self.dataset}-{self.graph}-{self.agents}"
         return f"{where}-alpha{self.alpha_d:g}-epsilon{self.epsilon:g}-{self.algorithm}"
+
+
+class Place(NamedTuple):
+    """Where the paper attacked: twelve numbers of a table of attacks."""
+
+    dataset: str
+    graph: str
+    agents: int
+
+    @property
+    def name(self) -> str:
+        """For files."""
+        return f"{self.dataset}-{self.graph}-{self.agents}"
 
 
 class Published(NamedTuple):
@@ -63,27 +76,58 @@ def names_of_tables() -> list[str]:
     return sorted({entry.table for entry in published().values()})
 
 
-def select(table: str | None, words: str = "") -> list[Cell]:
-    """The cells of a table (None: of all) that fit words such as `graph=ring/complete,agents=10`."""
-    if table is not None and table not in names_of_tables():
-        raise unknown("table", table, names_of_tables())
-    found = [cell for cell, entry in published().items() if table in (None, entry.table)]
+def names_of_attacks() -> list[str]:
+    """The tables of attacks."""
+    return sorted({cell["table"] for cell in tables()["attack"]})
+
+
+def select(name: str | None, words: str = "") -> list[Cell]:
+    """The cells of a table or figure (None: of all tables) that fit words such as `graph=ring/complete,agents=10`."""
+    if name is not None and name not in (*names_of_tables(), *FIGURES):
+        raise unknown("table", name, names(), "or status")
+    cells = published().items()
+    found = [cell for cell, entry in cells if name in (None, entry.table) or is_shown(cell, name)]
+    return _fitting(found, words, published(), name)
+
+
+def is_shown(cell: Cell, figure: str | None) -> bool:
+    """Whether a figure of that name has a line for a cell."""
+    values = FIGURES.get(figure or "")
+    return values is not None and all(getattr(cell, key) == value for key, value in values.items())
+
+
+def places(table: str | None = None, words: str = "") -> list[Place]:
+    """Where the paper attacked, of a table (None: of all), that fits words such as `graph=ring,agents=10/20`."""
+    if table is not None and table not in names_of_attacks():
+        raise unknown("table", table, names(), "or status")
+    every: dict[Place, str] = {Place(*(cell[f] for f in Place._fields)): cell["table"] for cell in tables()["attack"]}
+    ordered = sorted(every, key=lambda place: (place.dataset != "mnist", place.agents, place.graph))
+    return _fitting([place for place in ordered if table in (None, every[place])], words, ordered, table)
+
+
+# ------------------------------------------------------------------ words
+C = TypeVar("C", Cell, Place)
+
+
+def _fitting(found: list[C], words: str, every: Iterable[C], name: str | None) -> list[C]:
+    """Those of `found` that fit the words; a value must be that of one of `every`."""
+    every = list(every)
     for word in filter(None, (part.strip() for part in words.split(","))):
-        name, equals, values = word.partition("=")
+        key, equals, values = word.partition("=")
         if not equals:
             raise InputError(f"Cells are chosen by name=value, such as graph=ring,agents=10, not by {word!r}.")
-        if name not in Cell._fields:
-            raise unknown("name of a cell's value", name, Cell._fields)
-        wanted = [_value(name, value) for value in values.split("/")]
-        found = [cell for cell in found if getattr(cell, name) in wanted]
+        if key not in every[0]._fields:
+            raise unknown("name of a cell's value", key, every[0]._fields)
+        known = sorted({getattr(cell, key) for cell in every})
+        wanted = [_value(key, value, known) for value in values.split("/")]
+        found = [cell for cell in found if getattr(cell, key) in wanted]
     if not found:
-        raise InputError(f"No cell of the paper has {words}{f' in table {table}' if table else ''}.")
+        raise InputError(f"No cell of the paper has {words}{f' in {name}' if name else ''}.")
     return found
 
 
-def _value(name: str, text: str) -> Any:
+def _value(name: str, text: str, known: list[Any]) -> Any:
     kinds: dict[str, Callable[[str], Any]] = {"agents": int, "alpha_d": float, "epsilon": float}
-    known = sorted({getattr(cell, name) for cell in published()})
     try:
         value = kinds.get(name, str)(text)
     except ValueError:

@@ -33,6 +33,7 @@ a {{ color: {BLUE}; }}
 figure {{ margin: 1.2rem 0; }}
 figure img {{ display: block; max-width: 100%; height: auto; }}
 figure :is(.wide, .small) img {{ max-height: 34rem; }}
+figure .tall img {{ max-height: none; }}
 figcaption, footer, .soft {{ color: {SOFT}; font-size: .92rem; max-width: 46rem; }}
 footer {{ max-width: 73rem; padding-bottom: 2.5rem; margin-top: 3rem; }}
 .said {{ background: {PAPER}; border-left: .25rem solid {BLUE}; padding: .7rem 1rem; max-width: 46rem; }}
@@ -254,6 +255,12 @@ def small_picture(path: Path, text: str, caption: str) -> str:
 def wide_picture(path: Path, text: str, caption: str) -> str:
     """A picture with small print: narrow screens scroll it instead of making it smaller."""
     return _figure(BOX.format("Figure that may scroll sideways"), path, text, caption)
+
+
+def tall_picture(path: Path, text: str, caption: str) -> str:
+    """A picture with small print and several rows: as wide as there is room, however high that makes it."""
+    opening = BOX.format("Figure that may scroll sideways").replace('class="wide"', 'class="wide tall"')
+    return _figure(opening, path, text, caption)
 
 
 def _figure(opening: str, path: Path, text: str, caption: str) -> str:

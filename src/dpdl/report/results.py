@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from dpdl.paper import FIGURES
+from dpdl.report.convergence import draw_convergence, drawable, merged, ordered, place_of
 from dpdl.report.frontier import draw_frontier
 from dpdl.report.page import (
     Number,
@@ -19,6 +21,7 @@ from dpdl.report.page import (
     paragraphs,
     said,
     small_picture,
+    tall_picture,
     wide_picture,
 )
 
@@ -33,7 +36,8 @@ def of_mode(mode: str, guarantee: str, total: int, cells: Sequence[Row], ranking
     """What was measured of a mode that has `total` cells.
 
     A cell has the paper's and our accuracy with their spreads in percent, their difference, whether that is within the
-    paper's spread, the seeds, the epsilon that is `proven` (None: not recorded), and a `note` or None.
+    paper's spread, the seeds, the epsilon that is `proven` (None: not recorded), a `note` or None, and `curves`, one
+    per seed that has one.
     """
     html = [
         said(_sentence(guarantee)),
@@ -43,6 +47,7 @@ def of_mode(mode: str, guarantee: str, total: int, cells: Sequence[Row], ranking
         *_notes(cells),
         heading(f"Accuracy against epsilon, {mode}"),
         *_figures(cells, mode),
+        *_convergence(cells, mode, guarantee),
         heading(f"Ranking of the algorithms, {mode}"),
         paragraphs(ranked(rankings)),
         _rankings(rankings, mode) if rankings else "",
@@ -160,7 +165,7 @@ def _rankings(rankings: Sequence[Row], mode: str) -> str:
 # ------------------------------------------------------------------ figures
 def _figures(cells: Sequence[Row], mode: str) -> list[str]:
     """One figure per data set, N and alpha_d."""
-    algorithms = sorted({row["algorithm"] for row in cells}, key=lambda name: (name != "dpdl", name))
+    algorithms = ordered(row["algorithm"] for row in cells)
     found = []
     for group in dict.fromkeys(map(_group, cells)):
         rows = [row for row in cells if _group(row) == group]
@@ -188,3 +193,42 @@ def _gap(row: Row) -> float:
 def _caption(rows: Sequence[Row], mode: str) -> str:
     cells = "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
     return f"Mode {mode}, {cells}. Bars: one standard deviation to either side, where there are several seeds."
+
+
+# ------------------------------------------------------------------ convergence
+def _convergence(cells: Sequence[Row], mode: str, guarantee: str) -> list[str]:
+    """One figure per data set and graph, of the cells that the paper's figures show."""
+    algorithms = ordered(row["algorithm"] for row in cells)
+    found = []
+    for values in FIGURES.values():
+        rows = [row for row in cells if all(row[key] == values[key] for key in values) and drawable(row)]
+        if rows:
+            with TemporaryDirectory() as folder:
+                path = draw_convergence(rows, algorithms, Path(folder) / "convergence.png", mode, guarantee)
+                shown = tall_picture if len(_panels(rows)) > 1 else small_picture
+                found.append(shown(path, _losses(rows, algorithms), _curves(rows, mode)))
+    return [heading(f"Convergence, {mode}"), *found] if found else []
+
+
+def _panels(rows: Sequence[Row]) -> list[tuple[int, float]]:
+    return sorted({(row["agents"], row["epsilon"]) for row in rows})
+
+
+def _losses(rows: Sequence[Row], algorithms: Sequence[str]) -> str:
+    told = []
+    for name in algorithms:
+        last = [float(merged(row["curves"]).mean[-1]) for row in rows if row["algorithm"] == name]
+        if last:
+            ends = dict.fromkeys(f"{of(last):.2f}" for of in (min, max))
+            told.append(f"{name} {' to '.join(ends)}")
+    return (
+        f"Training loss over rounds, {place_of(rows[0])}, one panel for each number of agents and epsilon: "
+        f"{'; '.join(f'{agents} agents, epsilon {epsilon:g}' for agents, epsilon in _panels(rows))}. "
+        f"Mean loss in the last round: {', '.join(told)}."
+    )
+
+
+def _curves(rows: Sequence[Row], mode: str) -> str:
+    count = sum(len(row["curves"]) for row in rows)
+    runs = "1 run" if count == 1 else f"{count} runs"
+    return f"Mode {mode}, {runs}. The loss is the cross-entropy in nats of each agent's batch at its own model."

@@ -5,6 +5,7 @@ A run that was interrupted goes on, one that is finished is never done again, an
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import signal
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, final
 
 from dpdl.errors import InputError
 from dpdl.graph import build
@@ -40,7 +41,12 @@ class Wanted(NamedTuple):
     @property
     def name(self) -> str:
         """Of its run folder."""
-        return f"{self.mode}-{self.cell.name}-seed{self.experiment.seed}"
+        return name_of(self.cell, self.mode, self.experiment.seed)
+
+
+def name_of(cell: Cell, mode: str, seed: int | str) -> str:
+    """The run folder of a seed."""
+    return f"{mode}-{cell.name}-seed{seed}"
 
 
 def missing(cells: Iterable[Cell], modes: Sequence[str], seeds: int, out: Path) -> list[Wanted]:
@@ -57,6 +63,12 @@ def missing(cells: Iterable[Cell], modes: Sequence[str], seeds: int, out: Path) 
                     if not before or str(seed) not in before["runs"]:
                         found.append(Wanted(cell, mode, e))
     return found
+
+
+def with_other_recipes(cells: Iterable[Cell], mode: str, out: Path) -> list[Cell]:
+    """Those whose results were measured with other settings than the recipe has now."""
+    known = [cell for cell in cells if recipes.has(cell, mode)]
+    return [cell for cell in known if results.other_setting(out, cell, mode, recipes.experiment(cell, mode, 0))]
 
 
 # ------------------------------------------------------------------ time
@@ -87,8 +99,11 @@ def clock_of(out: Path) -> Clock:
     """From all results there are."""
     found: dict[tuple[str, str], list[float]] = {}
     for path in sorted(out.glob("*/*.json")):
-        result = json.loads(path.read_text("utf-8"))
-        if result.get("format") == results.FORMAT and "runs" in result:
+        try:
+            result = json.loads(path.read_text("utf-8"))
+        except ValueError:  # who needs it says so
+            continue
+        if isinstance(result, dict) and result.get("format") == results.FORMAT and "runs" in result:
             e = Experiment(**result["settings"])
             for run in result["runs"].values():
                 found.setdefault((e.dataset, e.model or ""), []).append(run["seconds"] / work(e))
@@ -97,15 +112,23 @@ def clock_of(out: Path) -> Clock:
 
 def within(wanted: Sequence[Wanted], clock: Clock, jobs: int, minutes: float | None) -> list[Wanted]:
     """Those that should be done in time, in their order; a smaller one may fit where a larger one does not."""
+    return fitting(wanted, [clock.seconds(one.experiment) for one in wanted], jobs, minutes)
+
+
+Item = TypeVar("Item")
+
+
+def fitting(items: Sequence[Item], seconds: Sequence[float], jobs: int, minutes: float | None) -> list[Item]:
+    """The same for whatever takes so many seconds each, `jobs` at a time."""
     if minutes is None:
-        return list(wanted)
+        return list(items)
     left, chosen = minutes * 60 * jobs, []
-    for one in wanted:
-        if clock.seconds(one.experiment) <= min(left, minutes * 60):
+    for one, time_of_it in zip(items, seconds, strict=True):
+        if time_of_it <= min(left, minutes * 60):
             chosen.append(one)
-            left -= clock.seconds(one.experiment)
-    if wanted and not chosen:
-        least = min(clock.seconds(one.experiment) for one in wanted) / 60
+            left -= time_of_it
+    if items and not chosen:
+        least = min(seconds) / 60
         raise InputError(f"{minutes:g} minutes are too few for one cell: the shortest should take {least:.1f}.")
     return chosen
 
@@ -139,8 +162,25 @@ def _finished(one: Wanted, runs: Path) -> bool:
 
 
 def _enter(one: Wanted, out: Path, runs: Path) -> None:
-    summary = json.loads((runs / one.name / "summary.json").read_text("utf-8"))
-    results.add(out, one.cell, one.mode, one.experiment, summary, _commit())
+    results.add(out, one.cell, one.mode, one.experiment, *_told(runs / one.name))
+
+
+def _told(folder: Path) -> tuple[dict[str, Any], str | None, list[dict[str, Any]]]:
+    """What a finished run leaves: summary, commit, metrics."""
+    from dpdl.run.store import RunFolder  # not above: a status should not wait for torch
+
+    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text("utf-8"))
+    return summary, _commit(), RunFolder(folder).metrics()
+
+
+def recall_curves(cells: Iterable[Cell], modes: Sequence[str], out: Path, runs: Path) -> None:
+    """Enter curves into results from before they were kept, where the run folders are still there."""
+    for cell, mode in itertools.product(cells, modes):
+        for seed, run in (results.read(out, cell, mode) or {"runs": {}})["runs"].items():
+            folder = runs / name_of(cell, mode, seed)
+            if "curve" not in run and (folder / "summary.json").exists():
+                summary, _, metrics = _told(folder)
+                results.add_curve(out, cell, mode, seed, summary, metrics)
 
 
 @cache

@@ -1,22 +1,26 @@
-"""Results of cells: one small JSON file per cell and mode, with one value per seed."""
+"""Results of cells: one small JSON file per cell and mode, with one value and one curve per seed."""
 
 from __future__ import annotations
 
 import json
+import re
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpdl.errors import InputError
 from dpdl.paper.cells import Cell, published
+from dpdl.reproduce import attacks
+from dpdl.reproduce.curves import curve_of
 from dpdl.reproduce.recipes import MODES
 from dpdl.run.experiment import Experiment
-from dpdl.run.files import write_json
+from dpdl.run.files import write
 
 FORMAT = 1
 ACCURACY = "test accuracy in percent of the average of all agents' models after the last round"
 Result = dict[str, Any]
+Metrics = Sequence[Mapping[str, Any]]
 
 
 def path_of(out: Path, cell: Cell, mode: str) -> Path:
@@ -40,12 +44,20 @@ def read(out: Path, cell: Cell, mode: str) -> Result | None:
     return found
 
 
-def add(out: Path, cell: Cell, mode: str, e: Experiment, summary: Mapping[str, Any], commit: str | None) -> Result:
-    """Enter one seed's run into its cell's result."""
+def add(
+    out: Path,
+    cell: Cell,
+    mode: str,
+    e: Experiment,
+    summary: Mapping[str, Any],
+    commit: str | None,
+    metrics: Metrics = (),
+) -> Result:
+    """Enter one seed's run into its cell's result, with its curve if there are metrics."""
     settings = {name: value for name, value in e.as_dict().items() if name != "seed"}
     found = read(out, cell, mode) or {}
     refuse_other(out, cell, mode, e)
-    runs = {**found.get("runs", {}), str(e.seed): _run(summary, commit)}
+    runs = {**found.get("runs", {}), str(e.seed): _run(summary, commit, metrics)}
     runs = dict(sorted(runs.items(), key=lambda item: int(item[0])))
     values = [run["accuracy"] for run in runs.values()]
     paper = published()[cell]
@@ -62,26 +74,47 @@ def add(out: Path, cell: Cell, mode: str, e: Experiment, summary: Mapping[str, A
         "runs": runs,
         "settings": settings,
     }
-    path = path_of(out, cell, mode)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, result)
+    _write(path_of(out, cell, mode), result)
     return result
+
+
+def add_curve(out: Path, cell: Cell, mode: str, seed: str, summary: Mapping[str, Any], metrics: Metrics) -> None:
+    """Enter the curve of a run that is in its cell's result without one, if it is that run."""
+    found = read(out, cell, mode)
+    before = found["runs"].get(seed) if found else None
+    if found and before and before == _run(summary, before["commit"], ()):
+        found["runs"][seed] = _run(summary, before["commit"], metrics)
+        _write(path_of(out, cell, mode), found)
+
+
+def _write(path: Path, result: Result) -> None:
+    """Every list of numbers on one line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result, indent=2, allow_nan=False)
+    text = re.sub(r"\[\n([^][{}\"]*)\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text)
+    write(path, (text + "\n").encode())
 
 
 def refuse_other(out: Path, cell: Cell, mode: str, e: Experiment) -> None:
     """Seeds of one cell must have the same settings."""
-    found = read(out, cell, mode)
-    for name, value in e.as_dict().items() if found else ():
-        if found and name != "seed" and found["settings"].get(name, value) != value:
-            raise InputError(
-                f"Result {str(path_of(out, cell, mode))!r} was measured with {name} = {found['settings'][name]!r}, "
-                f"the recipe now has {value!r}; move the file away to measure it anew."
-            )
+    if name := other_setting(out, cell, mode, e):
+        found = read(out, cell, mode) or {}
+        raise InputError(
+            f"Result {str(path_of(out, cell, mode))!r} was measured with {name} = {found['settings'][name]!r}, "
+            f"the recipe now has {e.as_dict()[name]!r}; move the file away to measure it anew."
+        )
 
 
-def _run(summary: Mapping[str, Any], commit: str | None) -> dict[str, Any]:
-    accuracy = summary["accuracy"]
-    return {
+def other_setting(out: Path, cell: Cell, mode: str, e: Experiment) -> str | None:
+    """The first setting that a cell was not measured with; None when all are the same, or nothing was measured."""
+    before = (read(out, cell, mode) or {"settings": {}})["settings"]
+    differ = (name for name, value in e.as_dict().items() if name != "seed" and before.get(name, value) != value)
+    return next(differ, None)
+
+
+def _run(summary: Mapping[str, Any], commit: str | None, metrics: Metrics) -> dict[str, Any]:
+    accuracy, curve = summary["accuracy"], curve_of(metrics)
+    run = {
         "accuracy": round(100 * accuracy["average_model"], 2),
         "agents_mean": round(100 * accuracy["mean"], 2),
         "agents_worst": round(100 * accuracy["worst"], 2),
@@ -91,11 +124,12 @@ def _run(summary: Mapping[str, Any], commit: str | None) -> dict[str, Any]:
         "versions": summary["versions"],
         "commit": commit,
     }
+    return run if curve is None else {**run, "curve": curve}
 
 
 # ------------------------------------------------------------------ beside the paper
 def compared(out: Path, cells: Iterable[Cell], modes: Iterable[str]) -> list[dict[str, Any]]:
-    """The measured cells: paper, ours, difference, and whether it is within the paper's spread."""
+    """The measured cells: paper, ours, difference, whether it is within the paper's spread, and their curves."""
     rows = []
     for mode in modes:
         for cell in cells:
@@ -113,9 +147,15 @@ def compared(out: Path, cells: Iterable[Cell], modes: Iterable[str]) -> list[dic
                         "difference": difference,
                         "within": within,
                         "seeds": seeds,
+                        "curves": [run["curve"] for run in found["runs"].values() if run.get("curve")],
                     }
                 )
     return rows
+
+
+def without_curves(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For those who want numbers."""
+    return [{name: value for name, value in row.items() if name != "curves"} for row in rows]
 
 
 def rankings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -142,4 +182,5 @@ def status(out: Path) -> dict[str, Any]:
     """Everything that was measured."""
     rows = compared(out, published(), MODES)
     measured = {mode: sum(row["mode"] == mode for row in rows) for mode in MODES}
-    return {"measured": measured, "of": len(published()), "cells": rows, "rankings": rankings(rows)}
+    counts = {"measured": measured, "of": len(published()), "attacks": attacks.count(out)}
+    return {**counts, "cells": without_curves(rows), "rankings": rankings(rows)}
