@@ -23,7 +23,7 @@ CELL = Cell("mnist", "ring", 10, 0.25, 0.5, "dpdl")
 def row(**more) -> dict:
     """DPDL on a ring: 1.3 points below the paper."""
     numbers = {"paper": 91.8, "paper_spread": 0.6, "ours": 90.5, "spread": None, "difference": -1.3, "within": False}
-    return {**CELL._asdict(), **numbers, "seeds": [0], "proven": 2.0, "note": None, **more}
+    return {**CELL._asdict(), **numbers, "beyond": False, "seeds": [0], "proven": 2.0, "note": None, **more}
 
 
 def enter(out: Path, cell: Cell, points: float, seed: int = 0, mode: str = "as-published", proven="unbounded") -> None:
@@ -88,6 +88,19 @@ def test_coverage_counts() -> None:
     assert words == (
         "Measured: 2 of 540 cells. Within the paper's spread: 1 of 2. Mean difference: -0.50 points of accuracy."
     )
+
+
+def test_an_algorithm_beyond_the_paper_counts_for_nothing_and_has_no_point_of_the_papers() -> None:
+    decor = row(algorithm="decor", beyond=True, difference=4.9)
+    words = coverage(540, [row(), decor])
+    assert words.startswith(
+        "Measured: 1 of 540 cells. Within the paper's spread: 0 of 1. Mean difference: -1.30 points"
+    )
+    assert words.endswith("Not in the paper, and beside its claim for DPDL: decor.")
+    assert coverage(540, [decor]).startswith("Measured: 0 of 540 cells. Not in the paper")
+    figure = frontier_figure([decor], ["decor"], "title")
+    assert [line.get_gid() for line in figure.axes[0].lines if line.get_gid()] == ["ours"]
+    assert "91.8 ± 0.6 (dpdl)" in of_mode("sound", "words", 540, [decor], []).html
 
 
 def test_rankings_are_counted() -> None:

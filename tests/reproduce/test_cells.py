@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpdl.errors import InputError
-from dpdl.paper.cells import Cell, names_of_tables, published, select
+from dpdl.paper.cells import Cell, claim, names_of_tables, published, select
 from dpdl.reproduce import recipes
 
 CELL = Cell("mnist", "ring", 10, 0.25, 0.5, "dpdl")
@@ -90,6 +90,21 @@ def test_unknown_modes_and_modes_without_a_cell_are_refused() -> None:
         recipes.experiment(CELL, "as-publishd", 0)
     with pytest.raises(InputError, match="dpdl only"):
         recipes.experiment(CELL._replace(algorithm="muffliato"), "algorithm1", 0)
+
+
+def test_an_algorithm_beyond_the_paper_is_there_for_those_who_name_it() -> None:
+    assert all(cell.algorithm != "decor" for cell in select("acc-mnist", "agents=10", recipes.BEYOND))
+    found = select("acc-mnist-2", "agents=10,algorithm=decor/dpdl", recipes.BEYOND)
+    assert [cell.algorithm for cell in found] == ["dpdl"] * 6 + ["decor"] * 6
+    assert claim(CELL._replace(algorithm="decor")) == published()[CELL]
+    assert claim(CELL._replace(algorithm="dp-cga")) == published()[CELL._replace(algorithm="dp-cga")]
+    decor = CELL._replace(algorithm="decor")
+    assert recipes.experiment(decor, "sound", 0).algorithm == "decor"
+    assert [mode for mode in recipes.MODES if recipes.has(decor, mode)] == ["sound"]
+    with pytest.raises(InputError, match="decor is for mode sound"):
+        recipes.experiment(decor, "as-published", 0)
+    with pytest.raises(InputError, match="algorithm of the paper"):
+        select(None, "algorithm=decor")
 
 
 def test_tables_have_names() -> None:

@@ -61,6 +61,22 @@ def test_rankings_need_all_five_algorithms(tmp_path: Path) -> None:
     assert results.status(tmp_path)["measured"] == {"as-published": 5, "algorithm1": 0, "sound": 0}
 
 
+def test_the_best_at_a_proven_epsilon_stands_beside_the_claim_whichever_algorithm_it_is(tmp_path: Path) -> None:
+    assert published()[CELL].accuracy == 91.8
+    entered(tmp_path, CELL, 0.99)  # as published: proves nothing
+    assert results.status(tmp_path)["proven"] == []
+    entered(tmp_path, CELL, 0.90, mode="sound")
+    (best,) = results.status(tmp_path)["proven"]
+    assert (best["ours"], best["claimed"], best["algorithm"], best["reached"]) == (90.0, 91.8, "dpdl", False)
+    entered(tmp_path, CELL._replace(algorithm="decor"), 0.95, mode="sound")
+    entered(tmp_path, CELL._replace(algorithm="muffliato"), 0.93, mode="sound")
+    found = results.status(tmp_path)
+    (best,) = found["proven"]
+    assert (best["ours"], best["algorithm"], best["reached"]) == (95.0, "decor", True)
+    assert found["measured"] == {"as-published": 1, "algorithm1": 0, "sound": 2}  # decor is not in the paper
+    assert [row["algorithm"] for row in found["cells"] if row["beyond"]] == ["decor"]
+
+
 @pytest.mark.parametrize("content", ["{", '{"format": 0}', "[]"])
 def test_results_of_other_versions_are_refused(tmp_path: Path, content: str) -> None:
     path = results.path_of(tmp_path, CELL, "sound")

@@ -95,9 +95,9 @@ def _cells(asked: Asked) -> None:
     from dpdl.reproduce import queue, recipes, results
     from dpdl.run.many import at_once
 
-    chosen, picked = asked.chosen_modes(), select(asked.table, asked.cells)
+    chosen, picked = asked.chosen_modes(), select(asked.table, asked.cells, recipes.BEYOND)
     if not any(recipes.has(cell, mode) for cell in picked for mode in chosen):
-        raise InputError("Mode algorithm1 is about Theorem 1, which is about dpdl only; take algorithm=dpdl.")
+        raise InputError(recipes.WITHOUT)
     (wanted, old), clock = _missing(picked, chosen, asked), queue.clock_of(asked.out)
     wanted = queue.within(wanted, clock, at_once(asked.jobs, max(1, len(wanted))), asked.minutes)
     if asked.dry_run:
@@ -106,7 +106,11 @@ def _cells(asked: Asked) -> None:
         return
     outcomes = _perform(wanted, clock, asked)
     rows = results.compared(asked.out, picked, chosen)
-    facts: dict[str, Any] = {"cells": results.without_curves(rows), "rankings": results.rankings(rows)}
+    facts: dict[str, Any] = {
+        "cells": results.without_curves(rows),
+        "rankings": results.rankings(rows),
+        "proven": results.proven(rows),
+    }
     if asked.table in FIGURES:
         facts |= {"figures": _draw(asked.table, chosen, asked), "other_recipe": old}
     _show(facts, asked.as_json)
@@ -261,12 +265,19 @@ def _show(facts: dict[str, Any], as_json: bool) -> None:
             _show_mode(console, f"{mode}: {about}", rows)
     if facts["cells"]:
         console.print("*: the difference is larger than the paper's spread.", highlight=False)
+    if any(row["beyond"] for row in facts["cells"]):
+        words = "of dpdl: the algorithm is not in the paper, and stands beside the paper's claim for DPDL."
+        console.print(words, highlight=False)
     elif not facts.get("attacks", {}).get("measured"):
         console.print("Nothing was measured yet.")
     for ranking in facts["rankings"]:
         word = "agrees" if ranking["agrees"] else "differs"
         place = f"{ranking['mode']}, {_place(ranking)}"
         console.print(f"Ranking {word}, {place}: ours {' > '.join(ranking['ours'])}.", highlight=False)
+    for best in facts["proven"]:
+        word = "reached" if best["reached"] else "not reached"
+        words = f"{best['claimed']:.1f} claimed, {best['ours']:.1f} proven by {best['algorithm']}"
+        console.print(f"Claim for DPDL {word}, {_place(best)}: {words}.", highlight=False)
     if "measured" in facts:
         words = ", ".join(f"{mode} {count}" for mode, count in facts["measured"].items())
         attacks = facts["attacks"]
@@ -291,8 +302,9 @@ def _show_mode(console: Console, title: str, rows: list[dict[str, Any]]) -> None
     for row in rows:
         spread = "" if row["spread"] is None else f" ± {row['spread']:.1f}"
         inside = "" if row["within"] else " *"
+        whose = " of dpdl" if row["beyond"] else ""
         table.add_row(
-            *(_place(row), row["algorithm"], f"{row['paper']:.1f} ± {row['paper_spread']:.1f}"),
+            *(_place(row), row["algorithm"], f"{row['paper']:.1f} ± {row['paper_spread']:.1f}{whose}"),
             *(f"{row['ours']:.1f}{spread}", f"{row['difference']:+.1f}{inside}", str(len(row["seeds"]))),
         )
     console.print(table)

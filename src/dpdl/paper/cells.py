@@ -81,13 +81,26 @@ def names_of_attacks() -> list[str]:
     return sorted({cell["table"] for cell in tables()["attack"]})
 
 
-def select(name: str | None, words: str = "") -> list[Cell]:
-    """The cells of a table or figure (None: of all tables) that fit words such as `graph=ring/complete,agents=10`."""
+def select(name: str | None, words: str = "", beyond: Iterable[str] = ()) -> list[Cell]:
+    """The cells of a table or figure (None: of all tables) that fit words such as `graph=ring/complete,agents=10`.
+
+    Algorithms `beyond` the paper are there for those who name one.
+    """
     if name is not None and name not in (*names_of_tables(), *FIGURES):
         raise unknown("table", name, names(), "or status")
-    cells = published().items()
-    found = [cell for cell, entry in cells if name in (None, entry.table) or is_shown(cell, name)]
-    return _fitting(found, words, published(), name)
+    found = [cell for cell, entry in published().items() if name in (None, entry.table) or is_shown(cell, name)]
+    more = _beyond(found, beyond) if "algorithm=" in words else []
+    return _fitting([*found, *more], words, [*published(), *_beyond(published(), beyond)], name)
+
+
+def claim(cell: Cell) -> Published:
+    """What the paper says of a cell; of an algorithm that it does not have, what it says of DPDL in its place."""
+    return published().get(cell) or published()[cell._replace(algorithm="dpdl")]
+
+
+def _beyond(cells: Iterable[Cell], algorithms: Iterable[str]) -> list[Cell]:
+    places = [cell for cell in cells if cell.algorithm == "dpdl"]
+    return [cell._replace(algorithm=name) for name in algorithms for cell in places]
 
 
 def is_shown(cell: Cell, figure: str | None) -> bool:

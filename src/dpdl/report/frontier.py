@@ -68,6 +68,8 @@ def _points(axes: Axes, rows: Sequence[Row], place: float, look: Mapping[str, An
     """`place` is from -1/2 to 1/2, the paper's point a little to the left of ours."""
     for row in rows:
         for whose, spread, side, filled in (("paper", "paper_spread", -0.035, False), ("ours", "spread", 0.035, True)):
+            if whose == "paper" and row["beyond"]:
+                continue
             style = {**look, "mfc": look["color"] if filled else "white", "ms": 6, "lw": 0, "elinewidth": 1}
             at = row["epsilon"] * 2 ** (ROOM * place + side)
             axes.errorbar(at, row[whose], row[spread] or 0, gid=whose, **style)

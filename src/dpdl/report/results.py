@@ -57,12 +57,18 @@ def of_mode(mode: str, guarantee: str, total: int, cells: Sequence[Row], ranking
 
 def coverage(total: int, cells: Sequence[Row]) -> str:
     """How much was measured, and how near it is."""
-    within = sum(row["within"] for row in cells)
-    mean = statistics.fmean(row["difference"] for row in cells)
-    return (
-        f"Measured: {len(cells)} of {total} cells. Within the paper's spread: {within} of {len(cells)}. "
-        f"Mean difference: {signed(mean)} points of accuracy."
-    )
+    own = [row for row in cells if not row["beyond"]]
+    words = f"Measured: {len(own)} of {total} cells."
+    if own:
+        within = sum(row["within"] for row in own)
+        mean = statistics.fmean(row["difference"] for row in own)
+        words += (
+            f" Within the paper's spread: {within} of {len(own)}. Mean difference: {signed(mean)} points of accuracy."
+        )
+    if len(own) < len(cells):
+        names = ", ".join(ordered(row["algorithm"] for row in cells if row["beyond"]))
+        words += f" Not in the paper, and beside its claim for DPDL: {names}."
+    return words
 
 
 def ranked(rankings: Sequence[Row]) -> str:
@@ -120,7 +126,7 @@ def _cells(row: Row) -> list[str | Number]:
     return [
         *_where(row),
         row["algorithm"],
-        Number(f"{row['paper']:.1f} ± {row['paper_spread']:.1f}", row["paper"]),
+        Number(f"{row['paper']:.1f} ± {row['paper_spread']:.1f}" + (" (dpdl)" if row["beyond"] else ""), row["paper"]),
         Number(_ours(row), row["ours"]),
         Number(signed(difference), difference, shade(difference)),
         "yes" if row["within"] else "no",
