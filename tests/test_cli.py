@@ -212,6 +212,31 @@ COMPLETE = ["--graph", "complete", "--agents", "10", "--alpha", "1.5"]
 PLAN = [*COMPLETE, "--records", "6000", "--batch", "216", "--rounds", "1000"]
 
 
+def test_privacy_plans_noise_that_cancels_between_neighbours(monkeypatch, capsys) -> None:
+    words = [
+        "privacy",
+        "sigma",
+        "--algorithm",
+        "decor",
+        "--agents",
+        "10",
+        "--epsilon",
+        "1",
+        "--rounds",
+        "100",
+        "--json",
+    ]
+    found = []
+    for more in (["--correlation", "0"], ["--correlation", "3", "--threat", "neighbours:2"]):
+        code, out, _ = dpdl(monkeypatch, capsys, *words, *more)
+        assert code == 0
+        found.append(json.loads(out)["sigma"])
+    alone, shared = found
+    assert shared["eavesdropper"] == pytest.approx(0.1768**0.5 * alone["eavesdropper"], rel=1e-3)
+    assert shared["neighbour"] == pytest.approx(0.2841**0.5 * alone["neighbour"], rel=1e-3)
+    assert shared["neighbours:2"] == pytest.approx(alone["eavesdropper"], rel=1e-3)
+
+
 def test_privacy_plans_noise_and_budget_as_json(monkeypatch, capsys) -> None:
     words = ["privacy", "sigma", *PLAN, "--epsilon", "0.5", "--algorithm", "dpdl"]
     code, out, _ = dpdl(monkeypatch, capsys, *words, "--json", "--plot", "e.png")

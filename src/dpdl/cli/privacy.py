@@ -29,6 +29,7 @@ OPTIONS = (
     "rounds",
     "delta",
     "alpha",
+    "correlation",
     "relation",
     "sampling",
     "clip_unit",
