@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import time
 from pathlib import Path
@@ -186,9 +187,18 @@ def test_a_dry_run_lists_what_is_missing(monkeypatch, capsys, tmp_path: Path) ->
     assert code == 0 and "2 attacks, about" in out and "with 1 processes" in out
 
 
-def test_a_deadline_interrupts_and_one_in_time_leaves_nothing() -> None:
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["usual", "ignored"])
+def interrupts(request):
+    """How the process takes SIGINT; background jobs of a script ignore it."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield request.param
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_deadline_interrupts_and_one_in_time_leaves_nothing(interrupts) -> None:
     with pytest.raises(KeyboardInterrupt), attacks.deadline(0.001):
         time.sleep(5)
+    assert signal.getsignal(signal.SIGINT) == interrupts
     before = threading.active_count()
     with attacks.deadline(60), attacks.deadline(None):
         pass

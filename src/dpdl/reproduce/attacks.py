@@ -81,8 +81,12 @@ def deadline(minutes: float | None) -> Iterator[None]:
         return
     timer = threading.Timer(minutes * 60, os.kill, (os.getpid(), signal.SIGINT))
     timer.daemon = True
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:  # as in a background job of a script
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        signal.signal(signal.SIGINT, before)
