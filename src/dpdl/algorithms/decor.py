@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info
 from dpdl.algorithms.disclosure import PairedNoise
-from dpdl.privacy.releases import Release
+from dpdl.algorithms.dpsgd import DPSGD
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class Decor(Stepped):
-    """x <- W x - eta m, with noise that cancels between neighbours."""
+class Decor(DPSGD):
+    """D-PSGD whose gradients carry noise that cancels between neighbours; nothing more is sent for it."""
 
-    momentum: float  # beta
     correlation: float  # c: deviation of the noise of a link over that of the agent's own
 
     @property
@@ -44,20 +43,9 @@ class Decor(Stepped):
         """What a listener who lacks the secrets of some links can solve for."""
         return PairedNoise(self.correlation)
 
-    def init(self, x: Tensor) -> State:
-        """Momenta start at zero."""
-        return {"x": x, "m": x.new_zeros(x.shape)}
-
-    def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
-    ) -> tuple[State, Info]:
-        """One exchange: models, as in D-PSGD. Nothing is sent for the noise of the links."""
-        g, info = self.own_gradient(state["x"], batches, net, grad, t)
-        m = self.momentum * state["m"] + grad.paired(g, net.visits, self.correlation, t)
-        return {"x": net.mix("model", state["x"]) - self.eta(t) * m, "m": m}, info
-
-    def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
-        """The models carry the gradients of the rounds before; the noise named here is the agent's own."""
-        bound = grad.clip.sensitivity
-        moved = None if bound is None else self.lr * bound
-        return (Release("model", True, "x: mixed models, minus eta m of the last round", moved, grad.noise_multiplier),)
+    def own_gradient(
+        self, x: Tensor, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+    ) -> tuple[Tensor, Info]:
+        """The agent's own noise, which is what `releases` declares, and that of its links."""
+        g, info = super().own_gradient(x, batches, net, grad, t)
+        return grad.paired(g, net.visits, self.correlation, t), info

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from dpdl.algorithms.base import Info, State, Stepped
-from dpdl.algorithms.disclosure import OwnGradients
+from dpdl.algorithms.disclosure import Disclosure, OwnGradients
 from dpdl.privacy.releases import Release
 
 if TYPE_CHECKING:
@@ -33,13 +33,16 @@ if TYPE_CHECKING:
     from dpdl.types import Batch
 
 
-@final
 @dataclass(frozen=True)
 class DPSGD(Stepped):
     """x <- W x - eta m: mix the models, then step along the gradient at the model before mixing."""
 
     momentum: float  # beta
-    disclosure = OwnGradients()
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """One release."""
+        return OwnGradients()
 
     def init(self, x: Tensor) -> State:
         """Momenta start at zero."""

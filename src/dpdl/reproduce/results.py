@@ -69,6 +69,7 @@ def add(
         "spread": round(statistics.stdev(values), 2) if len(values) > 1 else None,
         "paper": paper.accuracy,
         "paper_spread": paper.spread,
+        "paper_algorithm": cell.algorithm if cell in published() else "dpdl",
         "guarantee": MODES[mode],
         "accuracy": ACCURACY,
         "runs": runs,
