@@ -47,6 +47,13 @@ def test_seeds_are_collected_with_mean_and_spread(tmp_path: Path) -> None:
     assert results.compared(tmp_path, [CELL], recipes.MODES)[0]["within"]
 
 
+def test_a_note_stays_when_another_seed_is_entered(tmp_path: Path) -> None:
+    found = entered(tmp_path, CELL, 0.90)
+    path = results.path_of(tmp_path, CELL, "as-published")
+    path.write_text(json.dumps({**found, "note": "on a warm day"}))
+    assert entered(tmp_path, CELL, 0.92, seed=1)["note"] == json.loads(path.read_text())["note"] == "on a warm day"
+
+
 def test_rankings_need_all_five_algorithms(tmp_path: Path) -> None:
     cells = [CELL._replace(algorithm=name) for name in ("dpdl", "dp-cga", "dp-netfleet", "muffliato", "dp-dpsgd")]
     for k, cell in enumerate(cells[:4]):
@@ -111,7 +118,7 @@ def test_what_is_measured_is_not_missing_and_first_seeds_come_first(tmp_path: Pa
 def test_time_is_estimated_from_what_was_measured(tmp_path: Path) -> None:
     e = recipes.experiment(CELL, "as-published", 0)
     guess = queue.clock_of(tmp_path).seconds(e)
-    assert guess == pytest.approx(1000 * 216 * 30 * 15e-6)  # a ring of 10 has 20 links and 10 loops
+    assert guess == pytest.approx(1000 * 216 * 30 * 30e-6)  # a ring of 10 has 20 links and 10 loops
     entered(tmp_path, CELL, 0.9)
     clock = queue.clock_of(tmp_path)
     assert clock.seconds(e) == pytest.approx(12.3)
@@ -119,13 +126,32 @@ def test_time_is_estimated_from_what_was_measured(tmp_path: Path) -> None:
     assert clock.seconds(alone) == pytest.approx(4.1)  # one gradient per agent instead of three
 
 
+def test_time_is_that_of_the_runs_with_most_in_common(tmp_path: Path) -> None:
+    def seconds(cell: Cell) -> float:
+        return queue.clock_of(tmp_path).seconds(recipes.experiment(cell, "as-published", 0))
+
+    def took(cell: Cell, time_of_it: float) -> None:
+        e = recipes.experiment(cell, "as-published", 0)
+        results.add(tmp_path, cell, "as-published", e, summary(0.9, time_of_it), None)
+
+    complete = CELL._replace(graph="complete")
+    took(CELL._replace(algorithm="dp-dpsgd"), 10.0)
+    assert seconds(complete) == pytest.approx(10.0)  # equal models: one gradient per agent serves all links
+    took(CELL, 90.0)
+    assert seconds(complete) == pytest.approx(30.0)  # now by its own algorithm
+    took(complete, 20.0)
+    assert seconds(complete._replace(epsilon=1.0)) == pytest.approx(20.0)  # by its own graph
+    assert seconds(complete._replace(agents=20)) == pytest.approx(40.0)
+    assert seconds(CELL._replace(algorithm="dp-dpsgd", epsilon=1.0)) == pytest.approx(10.0)
+
+
 def test_a_budget_takes_what_fits_in_order() -> None:
-    cells = select(None, "graph=ring/complete,agents=10,alpha_d=0.25,dataset=mnist,algorithm=dpdl,epsilon=0.5")
+    cells = select(None, "graph=ring/bipartite,agents=10,alpha_d=0.25,dataset=mnist,algorithm=dpdl,epsilon=0.5")
     wanted = [queue.Wanted(cell, "as-published", recipes.experiment(cell, "as-published", 0)) for cell in cells]
-    clock = queue.Clock({("mnist", "lenet"): 1e-5})  # 216 s on the complete graph, 65 s on the ring
-    assert [one.cell.graph for one in queue.within(wanted, clock, 1, None)] == ["complete", "ring"]
-    assert [one.cell.graph for one in queue.within(wanted, clock, 1, 4.0)] == ["complete"]
-    assert [one.cell.graph for one in queue.within(wanted, clock, 2, 4.0)] == ["complete", "ring"]
+    clock = queue.Clock({("mnist", "lenet"): 1e-5})  # 130 s on the bipartite graph, 65 s on the ring
+    assert [one.cell.graph for one in queue.within(wanted, clock, 1, None)] == ["bipartite", "ring"]
+    assert [one.cell.graph for one in queue.within(wanted, clock, 1, 3.0)] == ["bipartite"]
+    assert [one.cell.graph for one in queue.within(wanted, clock, 2, 3.0)] == ["bipartite", "ring"]
     assert [one.cell.graph for one in queue.within(wanted, clock, 2, 2.0)] == ["ring"]  # the large one takes too long
     with pytest.raises(InputError, match=r"too few for one cell: the shortest should take 1\.1"):
         queue.within(wanted, clock, 2, 1.0)

@@ -27,7 +27,7 @@ from dpdl.run.many import Errand, Outcome, Watch, at_once, run_many
 
 CROSS = {"dpdl", "dpdl-sound", "dp-cga", "cga", "ngm", "pdsl"}
 """Algorithms in which an agent computes a gradient for every neighbour; the others compute one."""
-GUESS = {"mnist": 15e-6, "cifar10": 150e-6}
+GUESS = {"mnist": 30e-6, "cifar10": 150e-6}
 """Seconds per sample and gradient on one core, until something was measured here."""
 
 
@@ -75,12 +75,13 @@ def with_other_recipes(cells: Iterable[Cell], mode: str, out: Path) -> list[Cell
 def work(e: Experiment) -> float:
     """Samples times gradients of a whole run."""
     assert e.batch
-    return float(e.rounds * e.batch * (_edges(e.graph, e.agents, e.weights) if e.algorithm in CROSS else e.agents))
+    return float(e.rounds * e.batch * (_gradients(e.graph, e.agents, e.weights) if e.algorithm in CROSS else e.agents))
 
 
 @cache
-def _edges(graph: str, agents: int, weights: str) -> int:
-    return len(build(graph, agents, weights, 0).edges)
+def _gradients(graph: str, agents: int, weights: str) -> int:
+    """One for every link; in a complete graph all models are equal, so that one of every agent serves all others."""
+    return agents if graph == "complete" else len(build(graph, agents, weights, 0).edges)
 
 
 @final
@@ -88,16 +89,23 @@ def _edges(graph: str, agents: int, weights: str) -> int:
 class Clock:
     """How long runs take, by what was measured before, or guessed."""
 
-    measured: dict[tuple[str, str], float]  # (data set, model) -> seconds per unit of work
+    measured: dict[tuple[str, ...], float]  # what a run has in common with others -> seconds per unit of work
 
     def seconds(self, e: Experiment) -> float:
-        """For one run on one core."""
-        return work(e) * self.measured.get((e.dataset, e.model or ""), GUESS.get(e.dataset, 15e-6))
+        """For one run on one core, by those that have most in common with it."""
+        known = (self.measured[key] for key in _likeness(e) if key in self.measured)
+        return work(e) * next(known, GUESS.get(e.dataset, GUESS["mnist"]))
+
+
+def _likeness(e: Experiment) -> list[tuple[str, ...]]:
+    """What runs of about the same speed have in common, most first."""
+    every = (e.dataset, e.model or "", e.algorithm, e.graph)
+    return [every[:count] for count in (4, 3, 2)]
 
 
 def clock_of(out: Path) -> Clock:
     """From all results there are."""
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, ...], list[float]] = {}
     for path in sorted(out.glob("*/*.json")):
         try:
             result = json.loads(path.read_text("utf-8"))
@@ -105,8 +113,9 @@ def clock_of(out: Path) -> Clock:
             continue
         if isinstance(result, dict) and result.get("format") == results.FORMAT and "runs" in result:
             e = Experiment(**result["settings"])
-            for run in result["runs"].values():
-                found.setdefault((e.dataset, e.model or ""), []).append(run["seconds"] / work(e))
+            speeds = [run["seconds"] / work(e) for run in result["runs"].values()]
+            for key in _likeness(e):
+                found.setdefault(key, []).extend(speeds)
     return Clock({key: statistics.median(values) for key, values in found.items()})
 
 
