@@ -156,7 +156,7 @@ def test_damaged_results_are_refused_in_one_sentence(content: str, monkeypatch, 
 def test_status_counts_attacks(monkeypatch, capsys, tmp_path: Path) -> None:
     entered(tmp_path, RING)
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status", "--out", str(tmp_path))
-    assert code == 0 and "Attack cells measured: 12 of 216." in out and "Nothing was measured" not in out
+    assert code == 0 and "Attack cells measured: 12 of 216." in out and "None of these cells was measured yet" in out
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status", "--out", str(tmp_path), "--json")
     told = json.loads(out)
     assert told["attacks"] == {"measured": 12, "of": 216} and {"measured", "of", "cells", "rankings"} <= set(told)

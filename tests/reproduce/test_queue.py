@@ -230,6 +230,10 @@ def test_kill_9_in_the_middle_loses_nothing_and_does_nothing_twice(tmp_path: Pat
         (["--minutes", "0"], "above 0"),
         (["--minutes", "0.01"], "too few for one cell"),
         (["--mode", "algorithm1", "--cells", "algorithm=muffliato"], "dpdl only"),
+        (["status", "--cells", "graph=torus"], "bipartite, complete, ring"),
+        (["status", "--mode", "sond"], "'sound'"),
+        (["status", "--seeds", "3"], "leave --seeds out"),
+        (["status", "--dry-run"], "leave --dry-run out"),
     ],
 )
 def test_wrong_words_are_one_sentence(words: list[str], hint: str, monkeypatch, capsys, tmp_path: Path) -> None:
@@ -241,17 +245,37 @@ def test_wrong_words_are_one_sentence(words: list[str], hint: str, monkeypatch, 
 def test_status_and_dry_run(monkeypatch, capsys, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status")
-    assert code == 0 and "Nothing was measured yet" in out
+    assert code == 0 and "None of these cells was measured yet" in out
     entered(tmp_path / "results", CELL, 0.9)
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status", "--json")
     facts = json.loads(out)
     assert code == 0 and facts["measured"]["as-published"] == 1 and facts["of"] == len(published())
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status")
-    assert "mnist ring 10" in out and "-1.8 *" in out
+    assert "mnist ring 10" in out and "-1.8 *" in out and "measured yet" not in out
     cells = "graph=ring,agents=10,alpha_d=0.25,epsilon=0.5,algorithm=dpdl"
     code, out, _ = command(monkeypatch, capsys, "reproduce", "--cells", cells, "--seeds", "2", "--dry-run", "--json")
     assert code == 0 and [run["name"] for run in json.loads(out)["runs"]] == [f"as-published-{CELL.name}-seed1"]
     assert not (tmp_path / "runs").exists()
+
+
+def test_status_of_some_cells_and_modes(monkeypatch, capsys, tmp_path: Path) -> None:
+    entered(tmp_path, CELL, 0.9)
+    entered(tmp_path, CELL, 0.9, mode="sound")
+    entered(tmp_path, CELL._replace(algorithm="decor"), 0.95, mode="sound")
+    entered(tmp_path, CELL._replace(graph="complete"), 0.9, mode="sound")
+
+    def shown(*words: str) -> list[tuple[str, str, str]]:
+        code, out, _ = command(monkeypatch, capsys, "reproduce", "status", "--json", "--out", str(tmp_path), *words)
+        facts = json.loads(out)
+        assert code == 0 and facts["measured"] == {"as-published": 1, "algorithm1": 0, "sound": 2}
+        assert len(facts["proven"]) == len({row["graph"] for row in facts["cells"] if row["mode"] == "sound"})
+        return [(row["mode"], row["graph"], row["algorithm"]) for row in facts["cells"]]
+
+    ring = [("sound", "ring", "dpdl"), ("sound", "ring", "decor")]
+    assert len(shown()) == 4
+    assert shown("--cells", "graph=ring", "--mode", "sound") == ring
+    assert shown("--cells", "algorithm=decor") == ring[1:]
+    assert shown("--mode", "algorithm1") == []
 
 
 def test_the_command_runs_what_is_missing(monkeypatch, capsys, tmp_path: Path) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import click
 
+from dpdl.cli.reproduce_show import list_runs, show, show_attacks
 from dpdl.errors import InputError, RunFailed, unknown
 from dpdl.run.interrupt import Interrupted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dpdl.paper.cells import Cell, Place
     from dpdl.reproduce.queue import Clock, Wanted
     from dpdl.run.many import Outcome
@@ -26,7 +24,7 @@ USUAL = "as-published"
 @click.command()
 @click.argument("table", required=False, metavar="[TABLE|FIGURE|status]")
 @click.option("--cells", default="", help="such as graph=ring/complete,agents=10,epsilon=0.5 [all]")
-@click.option("--mode", "modes", default=USUAL, show_default=True, help="as-published, algorithm1, sound, or all")
+@click.option("--mode", "modes", help="as-published, algorithm1, sound, or all [as-published; status: all]")
 @click.option("--seeds", type=int, default=1, show_default=True, help="runs of every cell: seed 0, 1, ...")
 @click.option("--minutes", type=float, default=None, help="do the most telling cells that fit into this time")
 @click.option("--jobs", type=int, default=None, help="runs, or parts of an attack, at the same time [one per core]")
@@ -43,11 +41,10 @@ def reproduce(**options: Any) -> None:
     conv-cifar-GRAPH, where GRAPH is bipartite, complete or ring. `status` shows what there is.
     """
     from dpdl.paper.cells import names_of_attacks
-    from dpdl.reproduce import results
 
     asked = Asked(**options)
     if asked.table == STATUS:
-        _show(results.status(asked.out), asked.as_json)
+        _status(asked)
     elif asked.table in names_of_attacks():
         _attacks(asked)
     else:
@@ -61,7 +58,7 @@ class Asked:
 
     table: str | None
     cells: str
-    modes: str
+    modes: str | None
     seeds: int
     minutes: float | None
     jobs: int | None
@@ -77,15 +74,27 @@ class Asked:
         if self.minutes is not None and not self.minutes > 0:
             raise InputError(f"minutes must be above 0, not {self.minutes:g}.")
 
-    def chosen_modes(self) -> list[str]:
+    def chosen_modes(self, usual: str) -> list[str]:
         """By name, or all."""
         from dpdl.reproduce.recipes import MODES
 
-        chosen = list(MODES) if self.modes == "all" else self.modes.split(",")
+        words = usual if self.modes is None else self.modes
+        chosen = list(MODES) if words == "all" else words.split(",")
         for mode in chosen:
             if mode not in MODES:
                 raise unknown("mode", mode, MODES, "or all")
         return chosen
+
+
+# ------------------------------------------------------------------ what there is
+def _status(asked: Asked) -> None:
+    from dpdl.reproduce import results
+
+    needless = {"seeds": asked.seeds != 1, "minutes": asked.minutes, "jobs": asked.jobs, "dry-run": asked.dry_run}
+    for name, given in needless.items():
+        if given:
+            raise InputError(f"status runs nothing: leave --{name} out.")
+    show(results.status(asked.out, asked.cells, asked.chosen_modes("all")), asked.as_json)
 
 
 # ------------------------------------------------------------------ accuracies and curves
@@ -95,14 +104,14 @@ def _cells(asked: Asked) -> None:
     from dpdl.reproduce import queue, recipes, results
     from dpdl.run.many import at_once
 
-    chosen, picked = asked.chosen_modes(), select(asked.table, asked.cells, recipes.BEYOND)
+    chosen, picked = asked.chosen_modes(USUAL), select(asked.table, asked.cells, recipes.BEYOND)
     if not any(recipes.has(cell, mode) for cell in picked for mode in chosen):
         raise InputError(recipes.WITHOUT)
     (wanted, old), clock = _missing(picked, chosen, asked), queue.clock_of(asked.out)
     wanted = queue.within(wanted, clock, at_once(asked.jobs, max(1, len(wanted))), asked.minutes)
     if asked.dry_run:
         times = [(one.name, clock.seconds(one.experiment)) for one in wanted]
-        _list(times, at_once(asked.jobs, max(1, len(wanted))), "runs", asked.as_json)
+        list_runs(times, at_once(asked.jobs, max(1, len(wanted))), "runs", asked.as_json)
         return
     outcomes = _perform(wanted, clock, asked)
     rows = results.compared(asked.out, picked, chosen)
@@ -113,7 +122,7 @@ def _cells(asked: Asked) -> None:
     }
     if asked.table in FIGURES:
         facts |= {"figures": _draw(asked.table, chosen, asked), "other_recipe": old}
-    _show(facts, asked.as_json)
+    show(facts, asked.as_json)
     _complain(outcomes)
 
 
@@ -187,7 +196,7 @@ def _attacks(asked: Asked) -> None:
     from dpdl.reproduce import attacks, queue
     from dpdl.run.many import at_once
 
-    if asked.modes != USUAL:
+    if asked.modes is not None:
         raise InputError(f"Table {asked.table} is of attacks, which have no modes: leave --mode out.")
     if asked.seeds != 1:
         raise InputError(f"Table {asked.table} is of attacks, which have seed 0 only: leave --seeds out.")
@@ -196,14 +205,14 @@ def _attacks(asked: Asked) -> None:
     times = {p: attacks.seconds(p, experiments(*p, 0).values(), clock.seconds) for p in wanted}
     wanted = queue.fitting(wanted, [times[place] / jobs for place in wanted], 1, asked.minutes)
     if asked.dry_run:
-        _list([(_folder(place), times[place]) for place in wanted], jobs, "attacks", asked.as_json)
+        list_runs([(_folder(place), times[place]) for place in wanted], jobs, "attacks", asked.as_json)
         return
     if wanted and not asked.quiet:
         total = sum(times[place] for place in wanted) / jobs
         click.echo(f"{len(wanted)} attacks, about {total / 60:.0f} minutes.", err=True)
     outcomes = _perform_attacks(wanted, jobs, asked)
     files = [str(attacks.path_of(asked.out, place)) for place in picked if attacks.read(asked.out, place)]
-    _show_attacks({"cells": attacks.compared(asked.out, picked), "files": files}, asked.as_json)
+    show_attacks({"cells": attacks.compared(asked.out, picked), "files": files}, asked.as_json)
     _complain(outcomes)
 
 
@@ -235,111 +244,3 @@ def _perform_attacks(wanted: list[Place], jobs: int, asked: Asked) -> dict[str, 
     except (KeyboardInterrupt, Interrupted):
         return found
     return found
-
-
-# ------------------------------------------------------------------ what a person sees
-def _list(rows: list[tuple[str, float]], jobs: int, what: str, as_json: bool) -> None:
-    runs = [{"name": name, "seconds": round(seconds)} for name, seconds in rows]
-    minutes = sum(round(seconds) for _, seconds in rows) / 60 / jobs
-    if as_json:
-        click.echo(json.dumps({"runs": runs, "minutes": round(minutes, 1), "jobs": jobs}))
-        return
-    for run in runs:
-        click.echo(f"{run['seconds']:>7} s  {run['name']}")
-    at = f"with {jobs} at a time" if what == "runs" else f"with {jobs} processes"
-    click.echo(f"{len(runs)} {what}, about {minutes:.0f} minutes {at}.")
-
-
-def _show(facts: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(facts, allow_nan=False))
-        return
-    from rich.console import Console
-
-    from dpdl.reproduce.recipes import MODES
-
-    console = Console()
-    for mode, about in MODES.items():
-        rows = [row for row in facts["cells"] if row["mode"] == mode]
-        if rows:
-            _show_mode(console, f"{mode}: {about}", rows)
-    if facts["cells"]:
-        console.print("*: the difference is larger than the paper's spread.", highlight=False)
-    if any(row["beyond"] for row in facts["cells"]):
-        words = "of dpdl: the algorithm is not in the paper, and stands beside the paper's claim for DPDL."
-        console.print(words, highlight=False)
-    elif not facts.get("attacks", {}).get("measured"):
-        console.print("Nothing was measured yet.")
-    for ranking in facts["rankings"]:
-        word = "agrees" if ranking["agrees"] else "differs"
-        place = f"{ranking['mode']}, {_place(ranking)}"
-        console.print(f"Ranking {word}, {place}: ours {' > '.join(ranking['ours'])}.", highlight=False)
-    for best in facts["proven"]:
-        word = "reached" if best["reached"] else "not reached"
-        words = f"{best['claimed']:.1f} claimed, {best['ours']:.1f} proven by {best['algorithm']}"
-        console.print(f"Claim for DPDL {word}, {_place(best)}: {words}.", highlight=False)
-    if "measured" in facts:
-        words = ", ".join(f"{mode} {count}" for mode, count in facts["measured"].items())
-        attacks = facts["attacks"]
-        console.print(f"Cells measured, of {facts['of']}: {words}.", highlight=False)
-        console.print(f"Attack cells measured: {attacks['measured']} of {attacks['of']}.", highlight=False)
-    for mode, path in facts.get("figures", {}).items():
-        words = f"Figure: {path}" if path else f"No figure for mode {mode}: no cell of it has a curve yet."
-        console.print(words, highlight=False, soft_wrap=True)
-    if count := facts.get("other_recipe"):
-        cells = "1 cell was" if count == 1 else f"{count} cells were"
-        console.print(f"{cells} measured with other recipes than today's, and drawn as found.", highlight=False)
-
-
-def _show_mode(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table(title=title)
-    for name in ("cell", "algorithm"):
-        table.add_column(name)
-    for name in ("paper", "ours", "differs", "seeds"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        spread = "" if row["spread"] is None else f" ± {row['spread']:.1f}"
-        inside = "" if row["within"] else " *"
-        whose = " of dpdl" if row["beyond"] else ""
-        table.add_row(
-            *(_place(row), row["algorithm"], f"{row['paper']:.1f} ± {row['paper_spread']:.1f}{whose}"),
-            *(f"{row['ours']:.1f}{spread}", f"{row['difference']:+.1f}{inside}", str(len(row["seeds"]))),
-        )
-    console.print(table)
-
-
-def _show_attacks(facts: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(facts, allow_nan=False))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    from dpdl.cli.attack_show import DIGITS
-
-    console = Console()
-    if not facts["cells"]:
-        console.print("Nothing was measured yet.")
-        return
-    table = Table(title="Round 800: the paper's attack and ours")
-    for name in ("graph", "scenario"):
-        table.add_column(name)
-    for name in ("N", "MSE paper", "ours", "PSNR paper", "ours", "SSIM paper", "ours"):
-        table.add_column(name, justify="right")
-    for row in facts["cells"]:
-        numbers = [f"{row[metric][whose]:.{digits}f}" for metric, digits in DIGITS for whose in ("paper", "ours")]
-        table.add_row(row["graph"], row["scenario"].upper(), str(row["agents"]), *numbers)
-    console.print(table)
-    least = min(row["best_trivial_mse"] for row in facts["cells"])
-    console.print(
-        f"The best that needs no attack has an MSE of {least:.2f} or more: above that, an attack learnt nothing.",
-        highlight=False,
-    )
-    for path in facts["files"]:
-        console.print(f"All numbers: {path}", highlight=False, soft_wrap=True)
-
-
-def _place(row: dict[str, Any]) -> str:
-    return f"{row['dataset']} {row['graph']} {row['agents']}, α {row['alpha_d']:g}, ε {row['epsilon']:g}"

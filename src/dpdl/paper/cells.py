@@ -81,15 +81,15 @@ def names_of_attacks() -> list[str]:
     return sorted({cell["table"] for cell in tables()["attack"]})
 
 
-def select(name: str | None, words: str = "", beyond: Iterable[str] = ()) -> list[Cell]:
+def select(name: str | None, words: str = "", beyond: Iterable[str] = (), *, named: bool = True) -> list[Cell]:
     """The cells of a table or figure (None: of all tables) that fit words such as `graph=ring/complete,agents=10`.
 
-    Algorithms `beyond` the paper are there for those who name one.
+    Algorithms `beyond` the paper are there for those who name one, or, if they need not be `named`, for all.
     """
     if name is not None and name not in (*names_of_tables(), *FIGURES):
         raise unknown("table", name, names(), "or status")
     found = [cell for cell, entry in published().items() if name in (None, entry.table) or is_shown(cell, name)]
-    more = _beyond(found, beyond) if "algorithm=" in words else []
+    more = _beyond(found, beyond) if "algorithm=" in words or not named else []
     return _fitting([*found, *more], words, [*published(), *_beyond(published(), beyond)], name)
 
 

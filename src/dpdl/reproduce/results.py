@@ -202,14 +202,16 @@ def proven(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def status(out: Path) -> dict[str, Any]:
-    """Everything that was measured."""
+def status(out: Path, words: str = "", modes: Iterable[str] = tuple(MODES)) -> dict[str, Any]:
+    """What was measured of the cells that fit the words, in some modes; the counts are of everything."""
     rows = compared(out, every_cell(), MODES)
     measured = {mode: sum(row["mode"] == mode and not row["beyond"] for row in rows) for mode in MODES}
     counts = {"measured": measured, "of": len(published()), "attacks": attacks.count(out)}
+    chosen, modes = set(every_cell(words)), set(modes)
+    rows = [row for row in rows if row["mode"] in modes and Cell(*(row[name] for name in Cell._fields)) in chosen]
     return {**counts, "cells": without_curves(rows), "rankings": rankings(rows), "proven": proven(rows)}
 
 
-def every_cell() -> list[Cell]:
-    """Of the paper, and beyond it."""
-    return [*published(), *select(None, f"algorithm={'/'.join(BEYOND)}", BEYOND)]
+def every_cell(words: str = "") -> list[Cell]:
+    """Of the paper, and beyond it, that fits the words."""
+    return select(None, words, BEYOND, named=False)
