@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdl.cli.reproduce_show import duration
 from dpdl.errors import InputError
 from dpdl.paper.cells import Cell, published, select
 from dpdl.reproduce import queue, recipes, results
@@ -256,6 +257,13 @@ def test_status_and_dry_run(monkeypatch, capsys, tmp_path: Path) -> None:
     code, out, _ = command(monkeypatch, capsys, "reproduce", "--cells", cells, "--seeds", "2", "--dry-run", "--json")
     assert code == 0 and [run["name"] for run in json.loads(out)["runs"]] == [f"as-published-{CELL.name}-seed1"]
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(179, "179 seconds"), (180, "3 minutes"), (10799, "180 minutes"), (10800, "3 hours")]
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
 
 
 def test_status_of_some_cells_and_modes(monkeypatch, capsys, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import click
 
-from dpdl.cli.reproduce_show import list_runs, show, show_attacks
+from dpdl.cli.reproduce_show import duration, list_runs, show, show_attacks
 from dpdl.errors import InputError, RunFailed, unknown
 from dpdl.run.interrupt import Interrupted
 
@@ -155,7 +155,7 @@ def _perform(wanted: list[Wanted], clock: Clock, asked: Asked) -> dict[str, Outc
     at = at_once(asked.jobs, len(wanted))
     total = sum(clock.seconds(one.experiment) for one in wanted) / at
     if not asked.quiet:
-        click.echo(f"{len(wanted)} runs, about {total / 60:.0f} minutes, {at} at a time.", err=True)
+        click.echo(f"{len(wanted)} runs, about {duration(total)}, {at} at a time.", err=True)
     with Board(asked.quiet) as board:
         return queue.perform(wanted, asked.out, asked.runs, asked.jobs, asked.minutes, board)
 
@@ -209,7 +209,7 @@ def _attacks(asked: Asked) -> None:
         return
     if wanted and not asked.quiet:
         total = sum(times[place] for place in wanted) / jobs
-        click.echo(f"{len(wanted)} attacks, about {total / 60:.0f} minutes.", err=True)
+        click.echo(f"{len(wanted)} attacks, about {duration(total)}.", err=True)
     outcomes = _perform_attacks(wanted, jobs, asked)
     files = [str(attacks.path_of(asked.out, place)) for place in picked if attacks.read(asked.out, place)]
     show_attacks({"cells": attacks.compared(asked.out, picked), "files": files}, asked.as_json)

@@ -21,7 +21,15 @@ def list_runs(rows: list[tuple[str, float]], jobs: int, what: str, as_json: bool
     for run in runs:
         click.echo(f"{run['seconds']:>7} s  {run['name']}")
     at = f"with {jobs} at a time" if what == "runs" else f"with {jobs} processes"
-    click.echo(f"{len(runs)} {what}, about {minutes:.0f} minutes {at}.")
+    click.echo(f"{len(runs)} {what}, about {duration(60 * minutes)} {at}.")
+
+
+def duration(seconds: float) -> str:
+    """In words; of three hours or more in hours."""
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 3 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def show(facts: dict[str, Any], as_json: bool) -> None:
