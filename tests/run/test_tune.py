@@ -12,8 +12,9 @@ import pytest
 from dpdl.cli import main
 from dpdl.run.experiment import Experiment, load
 from dpdl.run.many import held_out
+from dpdl.run.search import RANGES, Search, ask
 from dpdl.run.train import train
-from dpdl.run.tune import RANGES, Search, as_toml, ask, composed
+from dpdl.run.tune import as_toml, composed
 from dpdl.tasks import data as datasets
 
 E = Experiment(dataset="digits", agents=3, batch=8, algorithm="dpdl-sound", rounds=200)

@@ -21,8 +21,8 @@ from dpdl.run.experiment import Experiment, load
 from dpdl.run.many import Errand, held_out
 from dpdl.run.plan import plan
 from dpdl.run.schedule import Schedule, schedules
+from dpdl.run.search import Search, ask
 from dpdl.run.train import train
-from dpdl.run.tune import Search, ask
 from dpdl.tasks import data as datasets
 
 E = Experiment(

@@ -14,7 +14,7 @@ from dpdl.errors import InputError
 
 if TYPE_CHECKING:
     from dpdl.run.experiment import Experiment
-    from dpdl.run.tune import Search
+    from dpdl.run.search import Search
 
 
 @click.command()
@@ -45,7 +45,7 @@ def tune(
     from dpdl.run.claim import usual_folder
     from dpdl.run.experiment import load
     from dpdl.run.schedule import WORK
-    from dpdl.run.tune import ask
+    from dpdl.run.search import ask
     from dpdl.run.tune import tune as run
 
     e = load(file, preset, given(options))
