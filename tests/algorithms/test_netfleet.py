@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from dpdl import graph as graphs
 from dpdl.algorithms.netfleet import NetFleet
@@ -10,6 +12,8 @@ from dpdl.net import Net
 from dpdl.privacy.clipping import Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
+from dpdl.tasks.task import Task
+from dpdl.types import Batch
 from tests.algorithms import tracking
 from tests.reference.netfleet import NetFleetLoops
 
@@ -45,6 +49,28 @@ def test_heterogeneous_quadratics_are_solved_exactly_where_d_psgd_keeps_a_bias(
     state = world.settle(NetFleet(lr=lr, local_steps=tau), rounds)
     assert world.distance(state["x"]) < 1e-6
     assert world.d_psgd(lr, 400) > 0.05
+
+
+@pytest.mark.parametrize("name", ["bipartite", "ring", "complete"])
+def test_the_smallest_eigenvalue_limits_the_step(name: str) -> None:
+    """With curvature h the agents settle only if lr h < (1 + lambda_min)^2 / 2."""
+    graph = graphs.build(name, 10, "metropolis", 0)
+    values, vectors = np.linalg.eigh(graph.W)
+    most = (1 + values[0]) ** 2 / 2
+    start = torch.from_numpy(np.repeat(vectors[:, :1], 3, axis=1))
+    x = (3 / 2) ** 0.5 * torch.eye(3, dtype=torch.float64)  # the mean of three squares: curvature 1
+    batches = [Batch(x, torch.zeros(3, 1, dtype=torch.float64), torch.arange(3))] * 10
+    task = Task(tracking.Line(), loss=nn.functional.mse_loss, dtype=torch.float64)
+    grad = PrivateGradient(task, Unclipped(3), 0.0, 3, Reproducible(0))
+
+    def end(lr: float) -> float:
+        algorithm, net = NetFleet(lr=lr, local_steps=1), Net(graph)
+        state = algorithm.init(start)
+        for t in range(1, 1001):
+            state, _ = algorithm.round(state, batches, net, grad, t)
+        return float(state["x"].norm())
+
+    assert end(0.97 * most) < 0.1 < 10 < end(1.03 * most)
 
 
 def test_nothing_is_sent_between_two_exchanges() -> None:
