@@ -87,19 +87,8 @@ def _results(folder: Path) -> list[Section]:
         rows = compared(folder, every_cell(), [mode]) if (folder / mode).is_dir() else []
         if rows:
             total = sum(has(cell, mode) for cell in published())
-            found.append(of_mode(mode, guarantee, total, [_detailed(folder, row) for row in rows], rankings(rows)))
+            found.append(of_mode(mode, guarantee, total, rows, rankings(rows)))
     return found
-
-
-def _detailed(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
-    """With the note, and the largest epsilon that is proven of the runs; None when one is not recorded."""
-    from dpdl.paper.cells import Cell
-    from dpdl.reproduce.results import read
-
-    result = read(folder, Cell(*(row[name] for name in Cell._fields)), row["mode"]) or {}
-    proven = [(run["epsilon"] or {}).get("eavesdropper") for run in result["runs"].values()]
-    worst = None if None in proven else max(proven, key=lambda epsilon: (isinstance(epsilon, str), epsilon))
-    return {**row, "proven": worst, "note": result.get("note")}
 
 
 def _read(path: Path) -> Any:

@@ -135,28 +135,31 @@ def compared(out: Path, cells: Iterable[Cell], modes: Iterable[str]) -> list[dic
 
     An algorithm beyond the paper stands beside the paper's claim for DPDL.
     """
-    rows = []
-    for mode in modes:
-        for cell in cells:
-            found = read(out, cell, mode)
-            if found:
-                difference = round(found["ours"] - found["paper"], 2)
-                within = abs(difference) <= found["paper_spread"]
-                numbers = {name: found[name] for name in ("ours", "spread", "paper", "paper_spread")}
-                seeds = sorted(map(int, found["runs"]))
-                rows.append(
-                    {
-                        **cell._asdict(),
-                        "mode": mode,
-                        **numbers,
-                        "difference": difference,
-                        "within": within,
-                        "beyond": cell.algorithm in BEYOND,
-                        "seeds": seeds,
-                        "curves": [run["curve"] for run in found["runs"].values() if run.get("curve")],
-                    }
-                )
-    return rows
+    found = ((cell, mode, read(out, cell, mode)) for mode in modes for cell in cells)
+    return [_compared(cell, mode, result) for cell, mode, result in found if result]
+
+
+def _compared(cell: Cell, mode: str, result: Result) -> dict[str, Any]:
+    difference, runs = round(result["ours"] - result["paper"], 2), result["runs"].values()
+    return {
+        **cell._asdict(),
+        "mode": mode,
+        **{name: result[name] for name in ("ours", "spread", "paper", "paper_spread")},
+        "difference": difference,
+        "within": abs(difference) <= result["paper_spread"],
+        "beyond": cell.algorithm in BEYOND,
+        "agents_mean": round(statistics.fmean(run["agents_mean"] for run in runs), 2),
+        "proven": _proven(runs),
+        "seeds": sorted(map(int, result["runs"])),
+        "note": result.get("note"),
+        "curves": [run["curve"] for run in runs if run.get("curve")],
+    }
+
+
+def _proven(runs: Iterable[Mapping[str, Any]]) -> float | str | None:
+    """The largest epsilon against an eavesdropper, or `unbounded`; None when one is not recorded."""
+    found = [(run["epsilon"] or {}).get("eavesdropper") for run in runs]
+    return None if None in found else max(found, key=lambda epsilon: (isinstance(epsilon, str), epsilon))
 
 
 def without_curves(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
