@@ -235,6 +235,8 @@ def test_kill_9_in_the_middle_loses_nothing_and_does_nothing_twice(tmp_path: Pat
         (["status", "--mode", "sond"], "'sound'"),
         (["status", "--seeds", "3"], "leave --seeds out"),
         (["status", "--dry-run"], "leave --dry-run out"),
+        (["acc-mnist", "--markdown"], "--markdown is for status"),
+        (["status", "--markdown", "--json"], "without --json"),
     ],
 )
 def test_wrong_words_are_one_sentence(words: list[str], hint: str, monkeypatch, capsys, tmp_path: Path) -> None:

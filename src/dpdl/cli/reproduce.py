@@ -32,6 +32,7 @@ USUAL = "as-published"
 @click.option("--runs", type=click.Path(path_type=Path), default=Path("runs/reproduce"), show_default=True, help="runs")
 @click.option("--dry-run", is_flag=True, help="only say what would be run, and how long it should take")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
+@click.option("--markdown", is_flag=True, help="with status: print tables in Markdown")
 @click.option("--quiet", is_flag=True, help="no progress")
 def reproduce(**options: Any) -> None:
     """Run cells of the paper's tables and figures, and show them beside the paper's numbers.
@@ -66,6 +67,7 @@ class Asked:
     runs: Path
     dry_run: bool
     as_json: bool
+    markdown: bool
     quiet: bool
 
     def __post_init__(self) -> None:
@@ -73,6 +75,8 @@ class Asked:
             raise InputError(f"seeds must be a whole number of at least 1, not {self.seeds}.")
         if self.minutes is not None and not self.minutes > 0:
             raise InputError(f"minutes must be above 0, not {self.minutes:g}.")
+        if self.markdown and (self.table != STATUS or self.as_json):
+            raise InputError("--markdown is for status, without --json.")
 
     def chosen_modes(self, usual: str) -> list[str]:
         """By name, or all."""
@@ -89,12 +93,18 @@ class Asked:
 # ------------------------------------------------------------------ what there is
 def _status(asked: Asked) -> None:
     from dpdl.reproduce import results
+    from dpdl.reproduce.markdown import tables
 
     needless = {"seeds": asked.seeds != 1, "minutes": asked.minutes, "jobs": asked.jobs, "dry-run": asked.dry_run}
     for name, given in needless.items():
         if given:
             raise InputError(f"status runs nothing: leave --{name} out.")
-    show(results.status(asked.out, asked.cells, asked.chosen_modes("all")), asked.as_json)
+    facts = results.status(asked.out, asked.cells, asked.chosen_modes("all"))
+    if asked.markdown:
+        for title, table in tables(facts["cells"]).items():
+            click.echo(f"{title}\n\n{table}\n")
+    else:
+        show(facts, asked.as_json)
 
 
 # ------------------------------------------------------------------ accuracies and curves

@@ -148,7 +148,6 @@ def _compared(cell: Cell, mode: str, result: Result) -> dict[str, Any]:
         "difference": difference,
         "within": abs(difference) <= result["paper_spread"],
         "beyond": cell.algorithm in BEYOND,
-        "agents_mean": round(statistics.fmean(run["agents_mean"] for run in runs), 2),
         "proven": _proven(runs),
         "seeds": sorted(map(int, result["runs"])),
         "note": result.get("note"),
