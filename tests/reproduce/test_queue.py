@@ -255,6 +255,7 @@ def test_status_and_dry_run(monkeypatch, capsys, tmp_path: Path) -> None:
     assert code == 0 and facts["measured"]["as-published"] == 1 and facts["of"] == len(published())
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status")
     assert "mnist ring 10" in out and "-1.8 *" in out and "measured yet" not in out
+    assert "*: the difference is larger" in out
     cells = "graph=ring,agents=10,alpha_d=0.25,epsilon=0.5,algorithm=dpdl"
     code, out, _ = command(monkeypatch, capsys, "reproduce", "--cells", cells, "--seeds", "2", "--dry-run", "--json")
     assert code == 0 and [run["name"] for run in json.loads(out)["runs"]] == [f"as-published-{CELL.name}-seed1"]
