@@ -55,5 +55,7 @@ def test_what_algorithm_1_proves_stands_beside_what_it_claims() -> None:
 def test_the_command_prints_them(monkeypatch, capsys, tmp_path: Path) -> None:
     entered(tmp_path, CELL, 0.9)
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status", "--markdown", "--out", str(tmp_path))
-    assert code == 0 and out.startswith("as-published: mnist, N = 10, alpha_d = 0.25\n\n| graph | epsilon | `dpdl` |\n")
+    assert code == 0 and out.startswith(
+        "*as-published: mnist, N = 10, alpha_d = 0.25*\n\n| graph | epsilon | `dpdl` |\n"
+    )
     assert "| ring | 0.5 | 90.0 (91.8) |" in out

@@ -102,7 +102,7 @@ def _status(asked: Asked) -> None:
     facts = results.status(asked.out, asked.cells, asked.chosen_modes("all"))
     if asked.markdown:
         for title, table in tables(facts["cells"]).items():
-            click.echo(f"{title}\n\n{table}\n")
+            click.echo(f"*{title}*\n\n{table}\n")
     else:
         show(facts, asked.as_json)
 
