@@ -10,6 +10,7 @@ import pytest
 
 from dpdl.errors import InputError
 from dpdl.paper.cells import Cell, published
+from dpdl.report.convergence import ordered
 from dpdl.report.frontier import frontier_figure
 from dpdl.report.results import coverage, of_mode, ranked, shade, signed
 from dpdl.reproduce import recipes, results
@@ -151,6 +152,17 @@ def test_the_papers_points_are_beside_ours() -> None:
     assert len(looks) == 2, "an algorithm has a colour and a mark of its own"
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words == ["dpdl", "dp-cga", "hollow: paper", "filled: ours"]
+
+
+def test_what_is_alone_stands_at_its_epsilon() -> None:
+    (axes,) = frontier_figure([row()], ["dp-cga", "muffliato", "dpdl"], "x").axes
+    left, right = (float(line.get_xdata()[0]) for line in axes.lines if line.get_gid())
+    assert 0.48 < left < 0.5 < right < 0.52
+
+
+def test_algorithms_beyond_the_paper_come_last() -> None:
+    assert ordered(["muffliato", "decor"]) == ["dpdl", "dp-cga", "dp-dpsgd", "dp-netfleet", "muffliato", "decor"]
+    assert ordered([]) == ordered(["dpdl", "decor"])[:-1]
 
 
 def test_an_algorithm_looks_the_same_in_every_figure() -> None:

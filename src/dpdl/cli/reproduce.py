@@ -182,11 +182,11 @@ def _complain(outcomes: dict[str, Outcome]) -> None:
 
 def _draw(figure: str, modes: list[str], asked: Asked) -> dict[str, str | None]:
     """Mode -> the picture of all cells of a figure that have a curve, whichever were asked for now."""
-    from dpdl.paper.cells import published, select
-    from dpdl.report.convergence import draw_convergence, drawable, ordered
+    from dpdl.paper.cells import algorithms_of_paper, select
+    from dpdl.report.convergence import draw_convergence, drawable
     from dpdl.reproduce import queue, recipes, results
 
-    shown, algorithms = select(figure), ordered(cell.algorithm for cell in published())
+    shown, algorithms = select(figure), algorithms_of_paper()
     queue.recall_curves(shown, modes, asked.out, asked.runs)
     found: dict[str, str | None] = dict.fromkeys(modes)
     for mode in modes:

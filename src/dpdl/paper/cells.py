@@ -71,6 +71,11 @@ def _worth(cell: Cell) -> tuple[Any, ...]:
     )
 
 
+def algorithms_of_paper() -> list[str]:
+    """DPDL, then the others by name."""
+    return sorted({cell.algorithm for cell in published()}, key=lambda name: (name != "dpdl", name))
+
+
 def names_of_tables() -> list[str]:
     """The tables of accuracies."""
     return sorted({entry.table for entry in published().values()})

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpdl.errors import InputError
+from dpdl.paper.cells import algorithms_of_paper
 from dpdl.report.compare import COLOURS
 from dpdl.report.figures import INK, save
 from dpdl.report.frontier import styled
@@ -92,8 +93,9 @@ def merged(curves: Iterable[Mapping[str, Sequence[Any]]]) -> Band:
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """DPDL first, then by name."""
-    return sorted(set(names), key=lambda name: (name != "dpdl", name))
+    """All of the paper, then the other names: so an algorithm of the paper looks the same in all figures."""
+    paper = algorithms_of_paper()
+    return [*paper, *sorted(set(names) - set(paper))]
 
 
 def place_of(row: Row) -> str:

@@ -36,17 +36,18 @@ def frontier_figure(rows: Sequence[Row], algorithms: Sequence[str], title: str) 
     if not rows:
         raise InputError("There are no measured cells to draw.")
     graphs = sorted({row["graph"] for row in rows})
+    present = [name for name in algorithms if any(row["algorithm"] == name for row in rows)]
     figure = Figure(figsize=(10 if len(graphs) > 1 else 5.5, 4.6), facecolor="white", layout="constrained")
     panels = figure.subplots(1, len(graphs), sharey=True, squeeze=False)[0]
     for axes, graph in zip(panels, graphs, strict=True):
-        for k, name in enumerate(algorithms):
+        for k, name in enumerate(present):
             some = [row for row in rows if (row["graph"], row["algorithm"]) == (graph, name)]
-            _points(axes, some, (k - (len(algorithms) - 1) / 2) / len(algorithms), _look(k))
+            _points(axes, some, (k - (len(present) - 1) / 2) / len(present), _look(algorithms.index(name)))
         axes.set_title(graph, size=11, color=INK, loc="left")
         _epsilons(axes, sorted({row["epsilon"] for row in rows}))
         styled(axes)
     panels[0].set_ylabel("test accuracy in percent")
-    _legend(figure, [name for name in algorithms if any(row["algorithm"] == name for row in rows)], algorithms)
+    _legend(figure, present, algorithms)
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
     return figure
 

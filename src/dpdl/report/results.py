@@ -66,7 +66,7 @@ def coverage(total: int, cells: Sequence[Row]) -> str:
             f" Within the paper's spread: {within} of {len(own)}. Mean difference: {signed(mean)} points of accuracy."
         )
     if len(own) < len(cells):
-        names = ", ".join(ordered(row["algorithm"] for row in cells if row["beyond"]))
+        names = ", ".join(sorted({row["algorithm"] for row in cells if row["beyond"]}))
         words += f" Not in the paper, and beside its claim for DPDL: {names}."
     return words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dpdl.paper.cells import published
+from dpdl.paper.cells import algorithms_of_paper
 from dpdl.reproduce.recipes import BEYOND
 
 Row = Mapping[str, Any]
@@ -26,7 +26,7 @@ def _title(row: Row) -> str:
 def _table(rows: list[Row]) -> str:
     """A line for every graph and epsilon, a column for every algorithm."""
     measured = {row["algorithm"] for row in rows}
-    algorithms = [name for name in _algorithms() if name in measured]
+    algorithms = [name for name in [*algorithms_of_paper(), *BEYOND] if name in measured]
     claims = any(row["mode"] == "algorithm1" for row in rows)
     lines: dict[tuple[str, float], dict[str, Row]] = {}
     for row in sorted(rows, key=lambda row: (row["graph"], row["epsilon"])):
@@ -37,11 +37,6 @@ def _table(rows: list[Row]) -> str:
         for (graph, epsilon), line in lines.items()
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *body])
-
-
-def _algorithms() -> list[str]:
-    """DPDL, the others of the paper by name, then those beyond it."""
-    return [*dict.fromkeys(cell.algorithm for cell in published()), *BEYOND]
 
 
 def _words(row: Row | None) -> str:
