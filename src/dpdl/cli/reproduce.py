@@ -95,7 +95,12 @@ def _status(asked: Asked) -> None:
     from dpdl.reproduce import results
     from dpdl.reproduce.markdown import tables
 
-    needless = {"seeds": asked.seeds != 1, "minutes": asked.minutes, "jobs": asked.jobs, "dry-run": asked.dry_run}
+    needless = {
+        "seeds": asked.seeds != 1,
+        "minutes": asked.minutes,
+        "jobs": asked.jobs is not None,
+        "dry-run": asked.dry_run,
+    }
     for name, given in needless.items():
         if given:
             raise InputError(f"status runs nothing: leave --{name} out.")
