@@ -120,6 +120,8 @@ def test_time_is_estimated_from_what_was_measured(tmp_path: Path) -> None:
     e = recipes.experiment(CELL, "as-published", 0)
     guess = queue.clock_of(tmp_path).seconds(e)
     assert guess == pytest.approx(1000 * 216 * 30 * 30e-6)  # a ring of 10 has 20 links and 10 loops
+    sound = recipes.experiment(CELL._replace(dataset="cifar10", epsilon=4.0, algorithm="dp-dpsgd"), "sound", 0)
+    assert queue.clock_of(tmp_path).seconds(sound) == pytest.approx(300 * 216 * 10 * 70e-6)
     entered(tmp_path, CELL, 0.9)
     clock = queue.clock_of(tmp_path)
     assert clock.seconds(e) == pytest.approx(12.3)

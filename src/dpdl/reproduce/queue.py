@@ -27,8 +27,13 @@ from dpdl.run.many import Errand, Outcome, Watch, at_once, run_many
 
 CROSS = {"dpdl", "dpdl-sound", "dp-cga", "cga", "ngm", "pdsl"}
 """Algorithms in which an agent computes a gradient for every neighbour; the others compute one."""
-GUESS = {"mnist": 30e-6, "cifar10": 150e-6}
-"""Seconds per sample and gradient on one core, until something was measured here."""
+GUESS: dict[tuple[str, ...], float] = {
+    ("mnist", "lenet"): 30e-6,
+    ("mnist", "scatter-linear"): 25e-6,
+    ("cifar10", "cnn"): 600e-6,
+    ("cifar10", "scatter-linear"): 70e-6,
+}
+"""Seconds per sample and gradient on one core, by data set and model, until something was measured here."""
 
 
 class Wanted(NamedTuple):
@@ -93,8 +98,8 @@ class Clock:
 
     def seconds(self, e: Experiment) -> float:
         """For one run on one core, by those that have most in common with it."""
-        known = (self.measured[key] for key in _likeness(e) if key in self.measured)
-        return work(e) * next(known, GUESS.get(e.dataset, GUESS["mnist"]))
+        known = (table[key] for table in (self.measured, GUESS) for key in _likeness(e) if key in table)
+        return work(e) * next(known, GUESS["mnist", "lenet"])
 
 
 def _likeness(e: Experiment) -> list[tuple[str, ...]]:
