@@ -145,6 +145,8 @@ def test_time_is_that_of_the_runs_with_most_in_common(tmp_path: Path) -> None:
     took(complete, 20.0)
     assert seconds(complete._replace(epsilon=1.0)) == pytest.approx(20.0)  # by its own graph
     assert seconds(complete._replace(agents=20)) == pytest.approx(40.0)
+    took(complete._replace(algorithm="dp-cga"), 100.0)  # its models differ: a gradient for every link
+    assert seconds(complete._replace(algorithm="dp-cga", agents=20)) == pytest.approx(400.0)
     assert seconds(CELL._replace(algorithm="dp-dpsgd", epsilon=1.0)) == pytest.approx(10.0)
 
 
@@ -269,6 +271,19 @@ def test_status_and_dry_run(monkeypatch, capsys, tmp_path: Path) -> None:
 )
 def test_durations(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_a_cell_without_a_searched_step_is_named(monkeypatch, capsys, tmp_path: Path) -> None:
+    known, unknown = CELL, CELL._replace(dataset="cifar10", epsilon=4.0)
+    assert not recipes.untuned(known, "sound") and not recipes.untuned(unknown, "as-published")
+    assert recipes.untuned(unknown, "sound") and recipes.untuned(unknown, "algorithm1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(recipes, "experiment", lambda cell, mode, seed: small(cell, seed, 2).experiment)
+    cells = "graph=ring,agents=10,alpha_d=0.25,epsilon=0.5,algorithm=dpdl"
+    for tuned in (True, False):
+        monkeypatch.setattr(recipes, "untuned", lambda cell, mode, tuned=tuned: not tuned)
+        _, _, err = command(monkeypatch, capsys, "reproduce", "--cells", cells, "--out", f"r{tuned}", "--json")
+        assert ("No step size was searched for 1 of them" in err) is not tuned
 
 
 def test_status_of_some_cells_and_modes(monkeypatch, capsys, tmp_path: Path) -> None:

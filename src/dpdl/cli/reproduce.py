@@ -159,7 +159,7 @@ def _missing(picked: list[Cell], modes: list[str], asked: Asked) -> tuple[list[W
 
 def _perform(wanted: list[Wanted], clock: Clock, asked: Asked) -> dict[str, Outcome]:
     from dpdl.cli.compare import Board
-    from dpdl.reproduce import queue
+    from dpdl.reproduce import queue, recipes
     from dpdl.run.many import at_once
     from dpdl.tasks import data as datasets
 
@@ -171,6 +171,8 @@ def _perform(wanted: list[Wanted], clock: Clock, asked: Asked) -> dict[str, Outc
     total = sum(clock.seconds(one.experiment) for one in wanted) / at
     if not asked.quiet:
         click.echo(f"{len(wanted)} runs, about {duration(total)}, {at} at a time.", err=True)
+    if count := sum(recipes.untuned(one.cell, one.mode) for one in wanted):
+        click.echo(f"No step size was searched for {count} of them: expect less than is possible.", err=True)
     with Board(asked.quiet) as board:
         return queue.perform(wanted, asked.out, asked.runs, asked.jobs, asked.minutes, board)
 

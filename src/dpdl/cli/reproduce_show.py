@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 def list_runs(rows: list[tuple[str, float]], jobs: int, what: str, as_json: bool) -> None:
     """What would be run, and how long it should take."""
     runs = [{"name": name, "seconds": round(seconds)} for name, seconds in rows]
-    minutes = sum(round(seconds) for _, seconds in rows) / 60 / jobs
+    total = sum(seconds for _, seconds in rows) / jobs
     if as_json:
-        click.echo(json.dumps({"runs": runs, "minutes": round(minutes, 1), "jobs": jobs}))
+        click.echo(json.dumps({"runs": runs, "minutes": round(total / 60, 1), "jobs": jobs}))
         return
     for run in runs:
         click.echo(f"{run['seconds']:>7} s  {run['name']}")
     at = f"with {jobs} at a time" if what == "runs" else f"with {jobs} processes"
-    click.echo(f"{len(runs)} {what}, about {duration(60 * minutes)} {at}.")
+    click.echo(f"{len(runs)} {what}, about {duration(total)} {at}.")
 
 
 def duration(seconds: float) -> str:

@@ -80,13 +80,17 @@ def with_other_recipes(cells: Iterable[Cell], mode: str, out: Path) -> list[Cell
 def work(e: Experiment) -> float:
     """Samples times gradients of a whole run."""
     assert e.batch
-    return float(e.rounds * e.batch * (_gradients(e.graph, e.agents, e.weights) if e.algorithm in CROSS else e.agents))
+    return float(e.rounds * e.batch * (e.agents if _one_each(e) else _edges(e.graph, e.agents, e.weights)))
+
+
+def _one_each(e: Experiment) -> bool:
+    """DPDL mixes last, so that in a complete graph all models are equal and one gradient of an agent serves all."""
+    return e.algorithm not in CROSS or (e.graph == "complete" and e.algorithm in ("dpdl", "dpdl-sound"))
 
 
 @cache
-def _gradients(graph: str, agents: int, weights: str) -> int:
-    """One for every link; in a complete graph all models are equal, so that one of every agent serves all others."""
-    return agents if graph == "complete" else len(build(graph, agents, weights, 0).edges)
+def _edges(graph: str, agents: int, weights: str) -> int:
+    return len(build(graph, agents, weights, 0).edges)
 
 
 @final

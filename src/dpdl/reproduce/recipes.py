@@ -86,6 +86,11 @@ def tuned(cell: Cell, mode: str) -> dict[str, Any]:
     return entry
 
 
+def untuned(cell: Cell, mode: str) -> bool:
+    """Whether a mode that needs a step size of its own has none for a cell."""
+    return mode != "as-published" and not tuned(cell, mode)
+
+
 @cache
 def _tuned() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(files(__package__).joinpath("tuned.json").read_text("utf-8"))

@@ -74,7 +74,7 @@ def add(
         "accuracy": ACCURACY,
         "runs": runs,
         "settings": settings,
-        **{name: found[name] for name in ("note",) if name in found},  # written by a person
+        **({"note": found["note"]} if "note" in found else {}),  # written by a person
     }
     _write(path_of(out, cell, mode), result)
     return result
