@@ -20,13 +20,13 @@ def test_a_line_for_every_graph_and_epsilon_and_a_column_for_every_algorithm() -
         {**ROW, "epsilon": 1.0, "algorithm": "decor", "beyond": True, "ours": 97.64},
         {**ROW, "algorithm": "muffliato", "spread": 0.31, "paper": 86.2},
         ROW,
-        {**ROW, "graph": "complete"},
+        {**ROW, "graph": "complete", "epsilon": 1.0},
     ]
     (table,) = tables(rows).values()
     assert table.split("\n") == [
         "| graph | epsilon | `dpdl` | `muffliato` | `decor` |",
         "| --- | --- | --- | --- | --- |",
-        "| complete | 0.5 | 96.0 (91.8) | - | - |",
+        "| complete | 1 | 96.0 (91.8) | - | - |",
         "| ring | 0.5 | 96.0 (91.8) | 96.0 ± 0.3 (86.2) | - |",
         "| ring | 1 | - | - | 97.6 |",
     ]
