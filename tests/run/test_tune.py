@@ -49,7 +49,10 @@ WRONG = [
     (["--over", "lr", "--range", "lr=a:b"], "option=low:high"),
     (["--over", "momentum", "--range", "momentum=0:1"], "below 1"),
     (["--over", "weight_decay", "--range", "weight_decay=0:1"], "orders of magnitude"),
-    (["--over", "lr", "--search", "grid"], "halving, random"),
+    (["--over", "lr", "--search", "gird"], "Did you mean 'grid'"),
+    (["--over", "lr,clip", "--search", "grid"], "exactly one option"),
+    (["--over", "lr", "--search", "grid", "--trials", "1"], "at least 2 trials"),
+    (["--over", "local_steps", "--algorithm", "dp-netfleet", "--search", "grid", "--trials", "9"], "only 8 different"),
     (["--over", "lr", "--jobs", "0"], "jobs"),
     (["--over", "lr", "--agents", "900"], "at most"),
 ]
@@ -87,7 +90,34 @@ def test_whole_numbers_are_drawn_whole_and_reach_both_ends(monkeypatch) -> None:
 def test_halving_compares_at_a_ninth_a_third_and_the_end() -> None:
     assert Search(E, {}, 1, "halving").rungs() == [23, 67, 200]
     assert Search(replace(E, rounds=2), {}, 1, "halving").rungs() == [1, 2]
-    assert Search(E, {}, 1, "random").rungs() == [200]
+    assert Search(E, {}, 1, "random").rungs() == Search(E, {}, 2, "grid").rungs() == [200]
+
+
+def test_a_grid_goes_from_end_to_end_in_equal_steps_or_equal_factors() -> None:
+    def grid(over: str, trials: int, *ranges: str) -> list[float]:
+        s = ask(
+            replace(E, algorithm="dp-netfleet" if over == "local_steps" else E.algorithm), over, trials, "grid", ranges
+        )
+        return [s.values(k)[over] for k in range(trials)]
+
+    assert grid("lr", 6, "lr=0.2:6.4") == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4]
+    assert grid("momentum", 3, "momentum=0.5:0.9") == [0.5, 0.7, 0.9]
+    assert grid("local_steps", 8) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert grid("local_steps", 2) == [1, 8]
+
+
+def test_a_grid_runs_all_its_trials_and_its_folder_refuses_another_number_of_them(monkeypatch, capsys) -> None:
+    words = ["tune", "--dataset", "digits", "--agents", "3", "--batch", "8", "--algorithm", "dp-dpsgd", "--rounds", "2"]
+    words += ["--epsilon", "60", "--over", "lr", "--range", "lr=0.01:1", "--search", "grid", "--out", "t", "--quiet"]
+    code, out, err = dpdl(monkeypatch, capsys, *words, "--trials", "3", "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    assert sorted(trial["values"]["lr"] for trial in result["trials"]) == [0.01, 0.1, 1]
+    assert all(trial["rounds"] == 2 for trial in result["trials"])
+    assert result["score"] == max(trial["score"] for trial in result["trials"])
+    code, out, err = dpdl(monkeypatch, capsys, *words, "--trials", "5")
+    assert (code, out) == (2, "")
+    assert "was started with trials = 3, not 5" in err
 
 
 def test_the_best_experiment_is_written_as_a_file_that_says_the_same() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path), required=False, metavar="[FILE.toml]")
 @click.option("--over", help="options to search over, separated by commas: lr,momentum,clip,alpha,...")
 @click.option("--trials", type=int, default=16, show_default=True, help="settings that are tried")
-@click.option("--search", default="random", show_default=True, help="random, or halving: stop the worse ones early")
+@click.option("--search", default="random", show_default=True, help="random, grid, or halving: stop the worse early")
 @click.option("--range", "ranges", multiple=True, metavar="option=low:high", help="where values are drawn from")
 @click.option("--for-budget", is_flag=True, help="also choose rounds and batch, for the epsilon; searches over lr")
 @click.option("--work", type=float, help="with --for-budget: most rounds x batch, in multiples of what is given [4]")

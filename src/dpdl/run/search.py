@@ -2,7 +2,8 @@
 
 Trial 0 has the usual values. Trial k draws each option from the key (seed, "tune", k), log-uniformly where orders of
 magnitude matter, so more trials or more options leave the earlier draws as they are. For a budget
-(`dpdl.run.schedule`) trials also draw their rounds and their batch from a few candidates.
+(`dpdl.run.schedule`) trials also draw their rounds and their batch from a few candidates. A grid is for one option and
+draws nothing: its trials are equally far apart, from one end of the range to the other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dpdl.run.experiment import SOME, Experiment
 from dpdl.run.options import checked, kind
 from dpdl.run.schedule import Schedule, check_budget, draw
 
-SEARCHES = ("halving", "random")
+SEARCHES = ("grid", "halving", "random")
 FACTOR = 3
 FIELDS = {f.name: f for f in fields(Experiment)}
 
@@ -62,7 +63,9 @@ class Search:
     plan: tuple[Schedule, ...] = ()  # that rounds and batches are drawn from
 
     def values(self, k: int) -> dict[str, float | int]:
-        """The options of trial k; trial 0 has the usual ones."""
+        """The options of trial k; trial 0 has the usual ones, if it is not the first of a grid."""
+        if self.search == "grid":
+            return {name: _at(name, one, k / (self.trials - 1)) for name, one in self.ranges.items()}
         if k == 0:
             e = self.experiment.resolved()
             values = {name: getattr(e, name) for name in self.ranges}
@@ -85,7 +88,7 @@ class Search:
     def rungs(self, k: int = 0) -> list[int]:
         """The rounds after which trial k is compared with the others; the last is its end."""
         rounds = self.experiment.rounds if self.work is None else int(self.values(k)["rounds"])
-        if self.search == "random":
+        if self.search != "halving":
             return [rounds]
         return sorted({math.ceil(rounds / FACTOR**k) for k in (2, 1, 0)})
 
@@ -93,7 +96,7 @@ class Search:
 def _at(name: str, r: Range, share: float) -> float | int:
     """The value at a share of the range, with four digits."""
     if kind(FIELDS[name]) is int:
-        return int(r.low) + int(share * (int(r.high) - int(r.low) + 1))
+        return min(int(r.low) + int(share * (int(r.high) - int(r.low) + 1)), int(r.high))
     value = r.low * (r.high / r.low) ** share if r.log else r.low + share * (r.high - r.low)
     return min(max(float(f"{value:.4g}"), r.low), r.high)
 
@@ -110,8 +113,10 @@ def ask(
         raise unknown("search", search, SEARCHES)
     if work is not None:
         check_budget(e, work)
-        if search == "halving":
-            raise InputError("--for-budget needs search 'random': 'halving' compares trials after equal rounds.")
+        if search != "random":
+            raise InputError(
+                f"--for-budget needs search 'random', not {search!r}: its trials differ in rounds and batch."
+            )
     chosen = [_option(name, "--over") for name in filter(None, (name.strip() for name in over.split(",")))]
     if not chosen:
         raise InputError("over must be one or more options, separated by commas.")
@@ -124,7 +129,19 @@ def ask(
         if name not in chosen:
             raise InputError(f"--range is about {name}, which --over does not name.")
     drawn = {name: own.get(name, usual) for name, usual in RANGES.items() if name in chosen}
-    return Search(e, drawn, trials, search, work)
+    found = Search(e, drawn, trials, search, work)
+    if search == "grid":
+        _check_grid(found)
+    return found
+
+
+def _check_grid(s: Search) -> None:
+    if len(s.ranges) != 1 or s.trials < 2:
+        raise InputError("A grid needs exactly one option in --over and at least 2 trials; use search 'random'.")
+    (name,) = s.ranges
+    different = len({s.values(k)[name] for k in range(s.trials)})
+    if different < s.trials:
+        raise InputError(f"A grid of {s.trials} trials has only {different} different values of {name} in its range.")
 
 
 def _option(name: str, where: str) -> str:

@@ -1,4 +1,4 @@
-"""Hyper-parameters that do well on records held out of the training data, by random search or successive halving.
+"""Hyper-parameters that do well on records held out of training: by random search, a grid or successive halving.
 
 What is tried is in `dpdl.run.search`. Successive halving (Jamieson and Talwalkar, Non-stochastic Best Arm
 Identification and Hyperparameter Optimization, 2016) with factor 3 runs all trials for a ninth of the rounds, the best
@@ -45,6 +45,7 @@ def tune(s: Search, out: Path, *, jobs: int | None, watch: Watch, progress: bool
         **s.experiment.as_dict(),
         "over": {name: list(one) for name, one in s.ranges.items()},
         **({} if s.work is None else {"work": s.work}),
+        **({"trials": s.trials} if s.search == "grid" else {}),
     }
     with claimed(out, FILE) as before:
         if before:
