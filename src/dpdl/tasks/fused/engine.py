@@ -17,8 +17,10 @@ from dpdl.native.network import Memory
 from dpdl.tasks.fused.network import Network, understand
 from dpdl.types import Batch, ClippedSum
 
-# Floats of one thread's buffers, and samples at once. Measured with LeNet on two cores: see docs/performance.md.
+# Floats of one thread's buffers, at least and for every weight, and samples at once; by timing LeNet, CNN and linear
+# layers. All weights are read once for as many samples as there is room for: many weights want much room.
 FLOATS = 1_000_000
+FLOATS_PER_WEIGHT = 3
 MOST_SAMPLES = 108
 
 
@@ -48,7 +50,7 @@ class Engine:
         """Outputs for many inputs, without dropout."""
         row, x = row.contiguous(), x.contiguous()
         out = row.new_empty(len(x), self._network.linears[-1].outputs)
-        self._memory().outputs(row.data_ptr(), x.data_ptr(), len(x), out.data_ptr())
+        self._memory(len(row)).outputs(row.data_ptr(), x.data_ptr(), len(x), out.data_ptr())
         return out
 
     def _sum(self, row: Tensor, batch: Batch, clip_norm: float | None) -> ClippedSum:
@@ -56,12 +58,14 @@ class Engine:
         masks = self._network.masks(batch.key)
         at = [None if mask is None else mask.data_ptr() for mask in masks]
         out = torch.empty_like(row)
-        facts = self._memory().sum(row.data_ptr(), x.data_ptr(), y.data_ptr(), at, len(y), clip_norm, out.data_ptr())
+        memory = self._memory(len(row))
+        facts = memory.sum(row.data_ptr(), x.data_ptr(), y.data_ptr(), at, len(y), clip_norm, out.data_ptr())
         return ClippedSum(out, *facts)
 
-    def _memory(self) -> Memory:
+    def _memory(self, weights: int) -> Memory:
         """This thread's own."""
         if not hasattr(self._local, "memory"):
-            self._local.memory = Memory(self._network.convs, self._network.linears, FLOATS, MOST_SAMPLES)
+            floats = max(FLOATS, FLOATS_PER_WEIGHT * weights)
+            self._local.memory = Memory(self._network.convs, self._network.linears, floats, MOST_SAMPLES)
         memory: Memory = self._local.memory
         return memory
