@@ -275,6 +275,7 @@ def test_durations(seconds: float, words: str) -> None:
 
 def test_a_cell_without_a_searched_step_is_named(monkeypatch, capsys, tmp_path: Path) -> None:
     known, unknown = CELL, CELL._replace(dataset="cifar10", epsilon=4.0)
+    monkeypatch.setattr(recipes, "_tuned", lambda: {"sound": {"mnist": {"ring": {"dpdl": {"lr": 1.0}}}}})
     assert not recipes.untuned(known, "sound") and not recipes.untuned(unknown, "as-published")
     assert recipes.untuned(unknown, "sound") and recipes.untuned(unknown, "algorithm1")
     monkeypatch.chdir(tmp_path)
