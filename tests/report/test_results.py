@@ -128,9 +128,14 @@ def test_a_cell_shows_what_it_is() -> None:
 
 
 def test_what_is_proven_sorts_with_unbounded_last_and_unknown_first() -> None:
-    cells = [row(proven=proven) for proven in (None, 7.254, "unbounded")]
+    cells = [row(proven=proven) for proven in (None, 7.254, 5615.98, "unbounded")]
     html = of_mode("sound", "x", 540, cells, []).html
-    for value, text in (("-Infinity", "unknown"), (r"7\.25\d*", "7.25"), ("Infinity", "unbounded")):
+    for value, text in (
+        ("-Infinity", "unknown"),
+        (r"7\.25\d*", "7.25"),
+        (r"5615\.\d*", "5,616"),
+        ("Infinity", "unbounded"),
+    ):
         assert re.search(f'data-value="{value}">{text}<', html)
 
 

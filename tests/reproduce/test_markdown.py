@@ -45,11 +45,12 @@ def test_modes_data_sets_and_numbers_of_agents_have_tables_of_their_own() -> Non
 def test_what_algorithm_1_proves_stands_beside_what_it_claims() -> None:
     rows = [
         {**ROW, "mode": "algorithm1", "proven": 4.1331},
-        {**ROW, "mode": "algorithm1", "epsilon": 1.0, "proven": None},
+        {**ROW, "mode": "algorithm1", "epsilon": 1.0, "proven": 5615.98},
+        {**ROW, "mode": "algorithm1", "epsilon": 2.0, "proven": None},
     ]
     (table,) = tables(rows).values()
     assert table.split("\n")[0] == "| graph | epsilon | `dpdl` | proven epsilon |"
-    assert table.split("\n")[2:] == ["| ring | 0.5 | 96.0 (91.8) | 4.13 |", "| ring | 1 | 96.0 (91.8) | - |"]
+    assert [line.split(" | ")[-1] for line in table.split("\n")[2:]] == ["4.13 |", "5,616 |", "- |"]
 
 
 def test_the_command_prints_them(monkeypatch, capsys, tmp_path: Path) -> None:

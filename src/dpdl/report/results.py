@@ -147,7 +147,9 @@ def _ours(row: Row) -> str:
 def _proven(epsilon: float | str | None) -> Number:
     if epsilon is None:
         return Number("unknown", -math.inf)
-    return Number(epsilon, math.inf) if isinstance(epsilon, str) else Number(f"{epsilon:.3g}", epsilon)
+    if isinstance(epsilon, str):
+        return Number(epsilon, math.inf)
+    return Number(f"{epsilon:.3g}" if epsilon < 1000 else f"{epsilon:,.0f}", epsilon)
 
 
 def _notes(cells: Sequence[Row]) -> list[str]:

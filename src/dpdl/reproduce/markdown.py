@@ -49,4 +49,6 @@ def _words(row: Row | None) -> str:
 def _proven(line: Mapping[str, Row]) -> str:
     """Algorithm 1 claims its epsilon; this is what it proves."""
     epsilon = line["dpdl"]["proven"]
-    return "-" if epsilon is None else f"{epsilon:.3g}" if isinstance(epsilon, float) else str(epsilon)
+    if not isinstance(epsilon, float):
+        return "-" if epsilon is None else str(epsilon)
+    return f"{epsilon:.3g}" if epsilon < 1000 else f"{epsilon:,.0f}"
