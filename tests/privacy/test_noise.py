@@ -236,7 +236,7 @@ def test_secure_uniforms_are_uniform() -> None:
 def test_poisson_takes_every_record_at_the_public_rate(randomness) -> None:
     sizes, hits = [], np.zeros(50)
     for t in range(2_000):
-        picked = Poisson(10)(50, randomness, t, 4)
+        picked = Poisson(10, (50,) * 5)(50, randomness, t, 4)
         sizes.append(len(picked))
         hits[picked] += 1
     assert np.mean(sizes) == pytest.approx(10, abs=0.4)

@@ -40,16 +40,16 @@ def test_dpdl_sound_on_the_complete_graph(target: float, sigma: float) -> None:
         assert question().sigma(target, listener) == pytest.approx(sigma, abs=0.06)
 
 
-@pytest.mark.parametrize(("target", "sigma"), [(0.25, 84), (0.5, 45), (1.0, 24)])
+@pytest.mark.parametrize(("target", "sigma"), [(0.25, 86.4), (0.5, 46.1), (1.0, 24.9)])
 def test_dpdl_against_an_eavesdropper_on_the_complete_graph(target: float, sigma: float) -> None:
-    assert question(DPDL).sigma(target, EAVESDROPPER) == pytest.approx(sigma, abs=0.7)
+    assert question(DPDL).sigma(target, EAVESDROPPER) == pytest.approx(sigma, rel=2e-3)
 
 
 def test_theorem_1_overstates_the_protection_many_times() -> None:
     proven = [question(DPDL).worst(sigma, EAVESDROPPER) for sigma in (5.79, 2.89, 1.45)]
-    assert 4.8 < proven[0] < 7
-    assert 21 < proven[1] < 38
-    assert 150 < proven[2] < 290
+    assert 4.8 < proven[0] < 8
+    assert 21 < proven[1] < 51
+    assert 150 < proven[2] < 470
 
 
 def test_eavesdropper_formula_written_out_for_an_irregular_graph() -> None:
@@ -80,13 +80,22 @@ def test_more_listeners_never_see_less() -> None:
         assert seen[-1] == pytest.approx(algorithm.disclosure.exposure(graph, i, EAVESDROPPER))
 
 
-def test_too_little_noise_for_the_self_gradient_is_unbounded_and_planned_around() -> None:
-    q = question(DPDL, size=16)
-    least = q.algorithm.disclosure.least_noise(q.graph, 0, 216, 16)
-    assert least == pytest.approx(1.5 * 10 * 0.1**1.5 * 216 / (4 * 4))
-    assert math.isinf(q.worst(least, EAVESDROPPER))
-    assert math.isfinite(q.worst(least * 1.01, EAVESDROPPER))
-    assert q.sigma(30.0, FINAL_MODEL) > least
+def test_too_little_noise_for_the_self_gradient_is_unbounded_and_never_planned() -> None:
+    """The noise that a target asks for is far from the edge where the bound ends: there it would cost millions."""
+    q = question(DPDL, graphs.ring(10), size=2_000)
+    edge = 1.5 * 10 * (1 / 3) ** 1.5 * 216 / (4 * math.sqrt(2_000))  # alpha N w^1.5 B / (4 sqrt(d))
+    assert math.isinf(q.worst(edge, EAVESDROPPER))
+    for listener in USUAL:
+        sigma = q.sigma(30.0, listener)
+        assert sigma > 2 * edge
+        assert q.worst(sigma, listener) == pytest.approx(30.0, rel=5e-3)
+        assert q.worst(sigma, listener) <= 30.0
+
+
+def test_a_model_with_too_few_parameters_has_no_proof_for_algorithm_1() -> None:
+    q = question(DPDL, size=2)
+    assert math.isinf(q.worst(1e6, EAVESDROPPER))
+    assert math.isinf(q.sigma(8.0, EAVESDROPPER))
 
 
 # -------------------------------------------------------------------- planning
@@ -143,8 +152,7 @@ def test_split_noise_that_leaves_has_the_declared_deviation(blobs: Dataset) -> N
 def test_an_agent_without_a_proof_makes_the_whole_graph_unbounded() -> None:
     """Agents differ in w_ii, so a sigma may be enough for some and too little for others."""
     q = question(DPDL, graphs.build("erdos-renyi", 10), rounds=100)
-    least = sorted({q.algorithm.disclosure.least_noise(q.graph, i, q.batch, q.size) for i in range(10)})
-    between = (least[-2] + least[-1]) / 2
+    between = 0.6
     everybody = [q.epsilon(i, between, FINAL_MODEL) for i in range(10)]
     assert math.inf in everybody
     assert min(everybody) < math.inf

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
+from dpdl.algorithms.algorithm1 import Algorithm1
 from dpdl.algorithms.base import Algorithm, Info, State
-from dpdl.algorithms.disclosure import Algorithm1, CrossGradients, Disclosure
+from dpdl.algorithms.disclosure import CrossGradients, Disclosure, Effect, Setting
 from dpdl.errors import InputError
 from dpdl.parallel import each
 from dpdl.privacy.releases import Release
@@ -103,9 +104,27 @@ class Overheard:
         """What an eavesdropper learns, whoever listens."""
         return self.inner.exposure(graph, agent, EAVESDROPPER)
 
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
+    @property
+    def adaptive(self) -> bool:
         """As without compression."""
-        return self.inner.least_noise(graph, agent, batch_size, size)
+        return self.inner.adaptive
+
+    @property
+    def sized(self) -> bool:
+        """As without compression."""
+        return self.inner.sized
+
+    def worse(self, graph: Graph, a: int, b: int, threat: Threat) -> bool:
+        """As an eavesdropper sees them."""
+        return self.inner.worse(graph, a, b, EAVESDROPPER)
+
+    def effect(self, graph: Graph, agent: int, threat: Threat, at: Setting) -> Effect:
+        """What an eavesdropper learns, whoever listens."""
+        return self.inner.effect(graph, agent, EAVESDROPPER, at)
+
+    def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
+        """For an eavesdropper, whoever listens."""
+        return self.inner.sigma(graph, agent, EAVESDROPPER, at, effective)
 
     def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
         """As without compression."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, final
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -19,23 +20,59 @@ from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.privacy.threats import Threat
 
-KAPPA = 0.7581
-"""The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
 MOST_COALITIONS = 5_000
 """More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
 BLOCK = 256
 """So many rounds of `Activated` are drawn at a time."""
 
 
+class Setting(NamedTuple):
+    """What a proof may depend on beside the graph; all of it is public."""
+
+    sigma: float  # noise multiplier of one answer
+    largest: int  # no batch is larger, but with probability `failure` / 4
+    size: int  # d, number of parameters
+    failure: float  # probability with which the proof of a round may fail
+
+
+class Effect(NamedTuple):
+    """A round of an agent as a single Gaussian release."""
+
+    sigma: float  # its noise multiplier sigma_eff; 0: nothing is proven
+    lost: float = 0.0  # how much more of delta than that release a round may take
+
+
 class Disclosure(Protocol):
     """What the accountant asks about an algorithm."""
 
-    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
-        """(sigma / sigma_eff)^2: how much a round reveals, measured in single Gaussian releases; inf if unbounded."""
+    def __hash__(self) -> int:
+        """Answers are remembered."""
         ...
 
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """The noise multiplier above which `exposure` is proven, for models of `size` parameters."""
+    @property
+    def adaptive(self) -> bool:
+        """Whether an answer of a round depends, through others of the same round, on the same batch."""
+        ...
+
+    @property
+    def sized(self) -> bool:
+        """Whether `effect` depends on the number of parameters."""
+        ...
+
+    def worse(self, graph: Graph, a: int, b: int, threat: Threat) -> bool:
+        """Whether `effect` of agent a is at most that of agent b in every setting."""
+        ...
+
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """(sigma / sigma_eff)^2 for a large sigma: a round in single Gaussian releases; inf if unbounded."""
+        ...
+
+    def effect(self, graph: Graph, agent: int, threat: Threat, at: Setting) -> Effect:
+        """The single release that a round amounts to at most."""
+        ...
+
+    def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
+        """The smallest noise multiplier whose `effect` has at least the noise multiplier `effective`."""
         ...
 
     def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
@@ -47,13 +84,46 @@ class Disclosure(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class EveryRound:
-    """All agents release something in every round, and any noise will do."""
+class Proportional(ABC):
+    """sigma_eff is proportional to sigma, whatever the setting."""
 
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """Any."""
-        return 0.0
+    @property
+    def adaptive(self) -> bool:
+        """All answers of a round are about models that were there before it."""
+        return False
+
+    @property
+    def sized(self) -> bool:
+        """It does not depend on the model."""
+        return False
+
+    def worse(self, graph: Graph, a: int, b: int, threat: Threat) -> bool:
+        """By exposure."""
+        return exposure(self, graph, a, threat) >= exposure(self, graph, b, threat)
+
+    @abstractmethod
+    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
+        """(sigma / sigma_eff)^2."""
+
+    def effect(self, graph: Graph, agent: int, threat: Threat, at: Setting) -> Effect:
+        """The noise of one answer over the root of the exposure."""
+        ratio = exposure(self, graph, agent, threat)
+        return Effect(at.sigma / math.sqrt(ratio) if math.isfinite(ratio) else 0.0)
+
+    def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
+        """The other way round."""
+        return effective * math.sqrt(exposure(self, graph, agent, threat))
+
+
+@lru_cache(maxsize=1 << 16)
+def exposure(disclosure: Disclosure, graph: Graph, agent: int, threat: Threat) -> float:
+    """The exposure, computed once: some try many coalitions."""
+    return disclosure.exposure(graph, agent, threat)
+
+
+@dataclass(frozen=True)
+class EveryRound(Proportional):
+    """All agents release something in every round."""
 
     def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
         """All of them."""
@@ -69,10 +139,16 @@ class EveryRound:
 class OwnGradients(EveryRound):
     """All that leaves is computed from `count` perturbed gradients of the agent's batch, at models of its own.
 
-    Whoever hears the models may solve for each of them, so no listener is promised more.
+    Whoever hears the models may solve for each of them, so no listener is promised more. The second one is taken at a
+    model that the first has moved.
     """
 
     count: int = 1
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether there is a second one."""
+        return self.count > 1
 
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """One for every gradient."""
@@ -87,53 +163,6 @@ class CrossGradients(EveryRound):
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """|N_i|: exact against an eavesdropper, an upper bound against those who see less."""
         return float(graph.sizes[agent])
-
-
-@final
-@dataclass(frozen=True)
-class Algorithm1(EveryRound):
-    """DPDL as written: the momentum carries the self-gradient without noise, so that less noise protects it.
-
-    Proven to leading order in 1 / sqrt(d), for one cosine over the whole vector.
-    """
-
-    alpha: float
-    cosine: str
-    kappa: float = KAPPA
-
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """The sigma above which `exposure` is proven: alpha N w_ii^(3/2) B / (4 sigma sqrt(d)) < 1."""
-        w_ii = float(graph.W[agent, agent])
-        return float(self.alpha * len(graph) * w_ii**1.5 * batch_size / (4 * math.sqrt(size)))
-
-    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
-        """The sum below, where b_ij = w_ij^(-1/2) and J are the agents that work against agent i.
-
-        They know their own noise:
-
-            |J| + (b_ii + alpha N kappa)^2 / sum_{l in N_i - J} b_il^2
-                + sum_{l in N_i - J - i} b_li^2 / sum_{m in N_l - J} b_lm^2
-
-        Whoever sees the cross-gradients subtracts them, which is as if all neighbours were in J.
-        """
-        if self.cosine == "tensor":  # the argument needs many entries per cosine, and a bias has few
-            return math.inf
-        around = [int(j) for j in graph.neighbours(agent) if j != agent]
-        if threat.kind == "final-model":
-            return self._against(graph, agent, ())
-        k = threat.neighbours if threat.kind == "neighbours" else len(around)
-        if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
-            return self._against(graph, agent, tuple(around))
-        return max(self._against(graph, agent, J) for J in itertools.combinations(around, k))
-
-    def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
-        def spread(j: int) -> float:
-            """Variance of the noise that J cannot subtract from the update of agent j."""
-            return float(sum(1 / graph.W[j, m] for m in graph.neighbours(j) if m not in J))
-
-        own = (graph.W[i, i] ** -0.5 + self.alpha * len(graph) * self.kappa) ** 2 / spread(i)
-        others = sum(1 / graph.W[j, i] / spread(int(j)) for j in graph.neighbours(i) if j != i and j not in J)
-        return float(len(J) + own + others)
 
 
 @final
@@ -169,7 +198,7 @@ class PairedNoise(EveryRound):
 
 @final
 @dataclass(frozen=True)
-class Activated:
+class Activated(Proportional):
     """One agent is active in a round, and all that it lets out of it is computed from one perturbed gradient.
 
     Who is active is a public draw: uniform, independent of all records, known before the run. So an agent pays for its
@@ -186,10 +215,6 @@ class Activated:
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """One release in every active round, whoever listens."""
         return 1.0
-
-    def least_noise(self, graph: Graph, agent: int, batch_size: int, size: int) -> float:
-        """Any."""
-        return 0.0
 
     def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
         """The rounds in which the agent is active."""

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from dpdl.algorithms.algorithm1 import Algorithm1
 from dpdl.algorithms.base import Info, State, Stepped, batch_info
-from dpdl.algorithms.disclosure import Algorithm1, CrossGradients, Disclosure
+from dpdl.algorithms.disclosure import CrossGradients, Disclosure
 from dpdl.privacy.releases import Release
 from dpdl.rows import entrywise, products
 

@@ -110,7 +110,9 @@ class Game:
 
     def _drawn(self, present: Present, t: int) -> npt.NDArray[np.int64]:
         """The canaries of round t: one coin per place, and the places that are taken."""
-        places = Poisson(self.grad.batch_size)(self.records, self.grad.randomness, t, self.agent)
+        places = Poisson(self.grad.batch_size, (self.records,) * len(self.graph))(
+            self.records, self.grad.randomness, t, self.agent
+        )
         places = places[places < len(present)]
         return np.asarray(places[present[places]], np.int64)
 

@@ -37,7 +37,7 @@ class NamesOption(click.Option):
 
 
 def _by_case(f: Field[Any]) -> bool:
-    return f.default is None and f.name not in ("sigma", "budget")
+    return f.default is None and f.name not in ("sigma", "budget", "records")
 
 
 def experiment_options(

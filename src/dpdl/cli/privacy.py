@@ -48,7 +48,9 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--plot", type=click.Path(path_type=Path), default=None, help="picture of epsilon over rounds"),
         click.option("--parameters", type=int, default=PARAMETERS, show_default=True, help="model size d"),
         click.option("--c1", type=float, default=1.0, show_default=True, help="constant c_1 of Theorem 1"),
-        click.option("--records", default="6000", show_default=True, help="records per agent, or one number for each"),
+        click.option(
+            "--records", default="6000", show_default=True, help="records declared per agent, or one number for each"
+        ),
         experiment_options(only=OPTIONS),
     ):
         command = decorate(command)
@@ -138,12 +140,15 @@ def verify(run_dir: Path, as_json: bool) -> None:
 
 def notes(question: Question, theorem1: Theorem1 | None, target: float, c1: float) -> list[str]:
     """What a person must know to read the numbers."""
-    from dpdl.algorithms.disclosure import Algorithm1
+    from dpdl.algorithms.algorithm1 import Algorithm1
     from dpdl.privacy.threats import EAVESDROPPER
+    from dpdl.run.summary import CHANGES
 
-    change = "added or removed" if question.relation == "add-remove" and not question.fixed else "replaced"
-    rate = question.batch / min(question.records)
-    found = [f"One record is {change} in one agent's data; it takes part in a round with probability up to {rate:.4g}."]
+    rate = min(1.0, question.batch / min(question.records))
+    found = [
+        f"One record is {CHANGES[question.relation]} in one agent's data; it takes part in a round with probability up to "
+        f"{rate:.4g}. The numbers of records are declared constants."
+    ]
     if not question.bounded:
         found.append("Only clip_unit 'sample' bounds what a record can do: no guarantee otherwise.")
     if question.fixed:
@@ -152,8 +157,9 @@ def notes(question: Question, theorem1: Theorem1 | None, target: float, c1: floa
     if isinstance(disclosure, Algorithm1):
         lowest = replace(disclosure, kappa=0.5).exposure(question.graph, 0, EAVESDROPPER)
         found.append(
-            "Algorithm 1 sends an un-noised self-gradient inside the momentum; the bound holds to leading order in "
-            f"1/sqrt(d). An eavesdropper gets at least sigma_eff = sigma / {math.sqrt(lowest):.3g} (agent 0)."
+            "Algorithm 1 sends an un-noised self-gradient inside the momentum; the bound counts that it contracts its "
+            "own mask. To leading order in 1/sqrt(d), an eavesdropper gets at least sigma_eff = sigma / "
+            f"{math.sqrt(lowest):.3g} (agent 0)."
         )
     return [*found, *(theorem1.complaints(target, c1) if theorem1 else ["Theorem 1 is not about this algorithm."])]
 
@@ -166,6 +172,7 @@ def _claims(values: list[float]) -> dict[str, float | None]:
 def _question(records: str, parameters: int, **options: Any) -> tuple[Question, Theorem1 | None, list[Threat]]:
     """All checks come before any data is touched."""
     from dpdl.graph import build
+    from dpdl.privacy.declared import parse
     from dpdl.privacy.threats import USUAL, threat
     from dpdl.run.experiment import from_mapping
     from dpdl.run.planner import make_algorithm, make_question, make_theorem1
@@ -174,7 +181,7 @@ def _question(records: str, parameters: int, **options: Any) -> tuple[Question, 
         raise InputError(f"parameters must be a whole number of at least 1, not {parameters}.")
     e = from_mapping({"sigma": 1.0, **given(options)}).resolved()
     graph = build(e.graph, e.agents, e.weights, e.seed)
-    sizes = _records(records, len(graph))
+    sizes = parse(records, len(graph))
     assert e.batch
     if e.batch > min(sizes):
         raise InputError(f"batch must be at most the {min(sizes)} records of the smallest agent, not {e.batch}.")
@@ -182,16 +189,6 @@ def _question(records: str, parameters: int, **options: Any) -> tuple[Question, 
     listeners.append(listeners.pop(listeners.index(threat(e.threat))))
     question = make_question(e, make_algorithm(e), graph, sizes, parameters)
     return question, make_theorem1(e, graph, min(sizes)), listeners
-
-
-def _records(text: str, agents: int) -> list[int]:
-    try:
-        sizes = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"records must be whole numbers separated by commas, not {text!r}.") from None
-    if len(sizes) not in (1, agents) or min(sizes) < 1:
-        raise InputError(f"records must be one number of at least 1, or one for each of {agents} agents, not {text!r}.")
-    return sizes if len(sizes) == agents else sizes * agents
 
 
 def _effective(question: Question, sigma: float, listener: Threat) -> float:

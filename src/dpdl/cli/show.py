@@ -60,9 +60,9 @@ class Progress:
 
 def headline(plan: Plan) -> str:
     """One line on what is about to run."""
-    e, sizes = plan.experiment, [len(part) for part in plan.parts]
+    e, sizes = plan.experiment, plan.question.records
     return (
-        f"{e.algorithm} on {plan.data.name} ({min(sizes)} to {max(sizes)} records per agent), {e.model} with "
+        f"{e.algorithm} on {plan.data.name} ({min(sizes)} to {max(sizes)} records per agent, declared), {e.model} with "
         f"{plan.task.size:,} parameters, {plan.graph.name} of {len(plan.graph)} agents, "
         f"sigma = {plan.grad.noise_multiplier:.3g}"
     )

@@ -34,11 +34,13 @@ class Step:
     batch: int  # B, expected for Poisson sampling
     records: int  # D_i
     fixed: bool = False  # exactly B records, instead of Poisson sampling at rate B / D_i
+    lost: float = 0.0
+    adaptive: bool = False
 
     @property
     def rate(self) -> float:
         """The probability q that a record takes part."""
-        return self.batch / self.records
+        return min(1.0, self.batch / self.records)
 
 
 Steps = Sequence[tuple[Step, int]]

@@ -38,6 +38,11 @@ class Experiment:
     weights: str = option("metropolis", "mixing weights W", names=names.weights)
     partition: str = option("dirichlet-class", "how the records are given to agents", names=names.partitions)
     alpha_d: float = option(0.25, "Dirichlet concentration; smaller is less alike", check=ABOVE_ZERO)
+    records: str | None = option(
+        None,
+        "number of records that agents declare, one for all or one for each, with commas, or 'exact'; rate, noise and "
+        "epsilon depend on it alone [the true number cut to two digits]",
+    )
     classes_per_agent: int = option(2, "classes per agent for the partition 'shards'", check=AT_LEAST_ONE)
     algorithm: str = option("dpdl", "algorithm", names=names.algorithms)
     rounds: int = option(200, "rounds T", check=AT_LEAST_ONE)
@@ -113,6 +118,8 @@ class Experiment:
             if asked.get(name, value) != value or (name == "noise" and self.sigma is not None):
                 raise InputError(f"{self.algorithm} stands for {name} {value!r}; nothing else can be asked for.")
         e = replace(self, **algorithm.fixed)
+        if e.sampling == "fixed" and (e.noise != "accountant" or e.sigma is not None):
+            e = replace(e, relation="replace-one")  # what is accounted for; the accountant's own sigma must ask for it
         usual = {**defaults_for(e.dataset, e.graph, e.noise, e.algorithm), **algorithm.usual}
         missing = {
             name for name in usual if getattr(e, name) is None and (name not in SOME or name in algorithm.options)

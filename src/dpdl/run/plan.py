@@ -18,6 +18,7 @@ from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.keys import digest, generator
 from dpdl.privacy.clipping import Clip, PerChunk, PerSample, Unclipped
+from dpdl.privacy.declared import check_few, declared
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.privacy.sampling import FixedSize, Poisson, Sampling
@@ -94,12 +95,13 @@ def plan(
     task = Task(model or models.build(e.model, data.shape, data.classes, e.seed), dtype=dtype)
     task.check(data.inputs(data.x_test[:2], dtype), data.y_test[:2], data.classes)
     task.hasten(data.shape)
-    theorem1 = make_theorem1(e, graph, min(map(len, parts)))
+    said = _declared(e, algorithm, [len(part) for part in parts])
+    theorem1 = make_theorem1(e, graph, min(said))
     randomness = Secure() if e.randomness == "secure" else Reproducible(e.seed)
-    question = make_question(e, algorithm, graph, [len(part) for part in parts], task.size)
+    question = make_question(e, algorithm, graph, said, task.size)
     sigma = _sigma(e, question, theorem1)
     grad = PrivateGradient(task, _clip(e), sigma, e.batch, randomness, factors, _validate(e, data, task))
-    sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch)
+    sampling = FixedSize(e.batch) if e.sampling == "fixed" else Poisson(e.batch, tuple(said))
     allowed = None
     if budgets:
         # Secure randomness pays again for rounds that a crash made it repeat, so there may be more of them than T.
@@ -117,10 +119,19 @@ def _refuse_without_data(e: Experiment, algorithm: Algorithm, graph: Graph, budg
     counts = datasets.class_counts(e.dataset)
     if counts is None or e.validation:  # which classes the public records take away is not known
         return
-    sizes = [len(part) for part in _divide(e, np.repeat(np.arange(len(counts)), counts), len(graph))]
+    parts = _divide(e, np.repeat(np.arange(len(counts)), counts), len(graph))
+    sizes = _declared(e, algorithm, [len(part) for part in parts])
     question = make_question(e, algorithm, graph, sizes, sys.maxsize)
     if budgets:
         allowance(question, _sigma(e, question, make_theorem1(e, graph, min(sizes))), threat(e.threat), budgets)
+
+
+def _declared(e: Experiment, algorithm: Algorithm, records: list[int]) -> list[int]:
+    """The public numbers of records; nothing but the draw itself may use the true ones."""
+    said = declared(e.records, records)
+    if algorithm.disclosure.sized:
+        check_few(said, records)
+    return said
 
 
 def split(e: Experiment, data: Dataset, agents: int) -> Sequence[np.ndarray]:
@@ -186,7 +197,9 @@ def _sigma(e: Experiment, question: Question, theorem1: Theorem1 | None) -> floa
             sigma = question.sigma(e.epsilon, threat(e.threat))
             if math.isfinite(sigma):
                 return sigma
-            cause = f"cosine {e.cosine!r} has no proof for {e.algorithm}"  # all others have a proof
+            cause = f"{e.algorithm} has no proof for a model of {question.size} parameters"
+            if e.cosine == "tensor":
+                cause = f"cosine 'tensor' has no proof for {e.algorithm}"
             if not question.bounded:
                 cause = f"clip_unit {e.clip_unit!r} does not bound a record, only 'sample' does"
             raise PrivacyRefused(f"No noise multiplier proves epsilon = {e.epsilon:g}: {cause}.")

@@ -1,21 +1,26 @@
-"""What a plan costs, before anything is sent: noise for a budget, and the budget of a noise."""
+"""What a plan costs, before anything is sent: the noise multiplier for an epsilon, and the reverse."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import final
 
 from dpdl import algorithms
 from dpdl.algorithms import Algorithm
 from dpdl.algorithms.compression import Compressed
+from dpdl.algorithms.disclosure import Effect, Setting, exposure
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.privacy.accounting import Step, calibrate, epsilon
+from dpdl.privacy.sampling import largest_batch
 from dpdl.privacy.theorem1 import Theorem1
 from dpdl.privacy.threats import Threat
 from dpdl.run.experiment import Experiment
+
+FAILURE = 1e-3
+"""The share of delta that proofs which may fail are allowed to lose, all rounds together."""
 
 
 @final
@@ -25,7 +30,7 @@ class Question:
 
     algorithm: Algorithm
     graph: Graph
-    records: Sequence[int]  # D_i of every agent
+    records: Sequence[int]  # D_i that every agent declares
     batch: int  # B
     rounds: int  # T
     delta: float
@@ -33,74 +38,73 @@ class Question:
     relation: str = "add-remove"
     fixed: bool = False  # fixed-size batches
     bounded: bool = True  # every record is clipped on its own
-    _exposures: dict[tuple[int, Threat], float] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def exposure(self, agent: int, threat: Threat) -> float:
-        """(sigma / sigma_eff)^2 of an agent."""
-        if not self.bounded:
-            return math.inf
-        key = agent, threat
-        if key not in self._exposures:
-            self._exposures[key] = self.algorithm.disclosure.exposure(self.graph, agent, threat)
-        return self._exposures[key]
+        """(sigma / sigma_eff)^2 of an agent, for a large sigma."""
+        return exposure(self.algorithm.disclosure, self.graph, agent, threat) if self.bounded else math.inf
 
-    def step(self, agent: int, sigma: float, threat: Threat) -> Step:
+    def step(self, agent: int, sigma: float, threat: Threat, delta: float | None = None) -> Step:
         """One round of an agent as the accountant sees it; sigma_eff = 0 stands for no guarantee."""
-        least = self.algorithm.disclosure.least_noise(self.graph, agent, self.batch, self.size)
-        ratio = self.exposure(agent, threat) if sigma > least else math.inf
-        return Step(
-            sigma / math.sqrt(ratio) if math.isfinite(ratio) else 0.0, self.batch, self.records[agent], self.fixed
-        )
+        disclosure, effect = self.algorithm.disclosure, Effect(0.0)
+        if self.bounded:
+            effect = disclosure.effect(self.graph, agent, threat, self._setting(sigma, delta or self.delta))
+        records = max(self.records[agent], self.batch) if self.fixed else self.records[agent]
+        return Step(effect.sigma, self.batch, records, self.fixed, effect.lost, disclosure.adaptive)
 
     def epsilon(
         self, agent: int, sigma: float, threat: Threat, rounds: int | None = None, delta: float | None = None
     ) -> float:
         """What an agent has given away after some rounds (all, by default); infinity when nothing bounds it."""
         count = self._count(agent, self.rounds if rounds is None else rounds)
-        return epsilon([(self.step(agent, sigma, threat), count)], delta or self.delta, self.relation)
+        delta = delta or self.delta
+        return epsilon([(self.step(agent, sigma, threat, delta), count)], delta, self.relation)
 
     def worst(self, sigma: float, threat: Threat, rounds: int | None = None) -> float:
         """The largest epsilon of all agents."""
-        if sigma <= self._least_noise():
+        agents = range(len(self.graph))
+        if not all(self.step(agent, sigma, threat).sigma > 0 for agent in agents):
             return math.inf
         return max(self.epsilon(agent, sigma, threat, rounds) for agent in self._undominated(threat, rounds))
 
     def sigma(self, target: float, threat: Threat) -> float:
         """The smallest noise multiplier that keeps every agent at or below `target`; infinity when none does."""
-        needed = []
+        disclosure, needed = self.algorithm.disclosure, [0.0]
         for agent in self._undominated(threat):
-            ratio = self.exposure(agent, threat)
-            if not math.isfinite(ratio):
+            if not math.isfinite(self.exposure(agent, threat)):
                 return math.inf
-            step = Step(1.0, self.batch, self.records[agent], self.fixed)
+            step = replace(self.step(agent, 1.0, threat), sigma=1.0)
             if rounds := self._count(agent, self.rounds):
-                needed.append(calibrate(target, self.delta, step, rounds, self.relation) * math.sqrt(ratio))
-        return max(*needed, self._least_noise() * 1.001)
+                effective = calibrate(target, self.delta, step, rounds, self.relation)
+                at = self._setting(1.0, self.delta)
+                needed.append(disclosure.sigma(self.graph, agent, threat, at, effective))
+        return max(needed)
 
-    def _least_noise(self) -> float:
-        """The noise multiplier above which all agents have a proof."""
-        agents = range(len(self.graph))
-        return max(self.algorithm.disclosure.least_noise(self.graph, agent, self.batch, self.size) for agent in agents)
+    def _setting(self, sigma: float, delta: float) -> Setting:
+        failure = FAILURE * delta / self.rounds
+        each = failure / 4 / len(self.graph)
+        sizes = [self.batch] if self.fixed else [largest_batch(self.batch, n, each) for n in set(self.records)]
+        return Setting(sigma, max(sizes), self.size, failure)
 
     def _count(self, agent: int, rounds: int) -> int:
         return self.algorithm.disclosure.rounds(self.graph, agent, rounds)
 
     def _undominated(self, threat: Threat, rounds: int | None = None) -> list[int]:
-        """The agents that can be the worst off: no other has fewer records, more exposure and more rounds at once."""
+        """The agents that can be the worst off: no other has fewer records, more rounds and a worse effect at once."""
+        total = self.rounds if rounds is None else rounds
+        counts = [self._count(agent, total) for agent in range(len(self.graph))]
 
-        def burden(agent: int) -> tuple[float, float, int]:
-            return (
-                -self.records[agent],
-                self.exposure(agent, threat),
-                self._count(agent, self.rounds if rounds is None else rounds),
-            )
+        def covers(a: int, b: int) -> bool:
+            more = self.records[a] <= self.records[b] and counts[a] >= counts[b]
+            return more and self.algorithm.disclosure.worse(self.graph, a, b, threat)
 
-        agents = {burden(agent): agent for agent in reversed(range(len(self.graph)))}
-        chosen: list[tuple[float, float, int]] = []
-        for one in sorted(agents, reverse=True):
-            if not any(all(a >= b for a, b in zip(other, one, strict=True)) for other in chosen):
-                chosen.append(one)
-        return [agents[one] for one in chosen]
+        chosen: list[int] = []
+        burdened = sorted(
+            range(len(self.graph)), key=lambda i: (self.records[i], -self.exposure(i, threat), -counts[i])
+        )
+        for agent in burdened:
+            if not any(covers(other, agent) for other in chosen):
+                chosen.append(agent)
+        return chosen
 
 
 def make_algorithm(e: Experiment) -> Algorithm:

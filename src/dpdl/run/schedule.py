@@ -28,10 +28,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpdl import graph as graphs
-from dpdl.algorithms import Algorithm
 from dpdl.errors import InputError, PrivacyRefused
-from dpdl.graph import Graph
 from dpdl.keys import generator
+from dpdl.privacy.declared import declared
 from dpdl.privacy.threats import threat
 from dpdl.run.experiment import Experiment
 from dpdl.run.many import HELD_OUT
@@ -130,7 +129,7 @@ def _asked(e: Experiment, progress: bool) -> tuple[Question, list[int]]:
     graph = graphs.build(e.graph, e.agents, e.weights, e.seed)
     algorithm = make_algorithm(e)
     algorithm.check(graph)
-    sized = _needs_size(algorithm, graph)
+    sized = algorithm.disclosure.sized
     data = _data(e, sized, progress)
     records = _records(e, data, len(graph))
     return make_question(e, algorithm, graph, records, _size(e, data) if sized else 1), _batches(e, data, records)
@@ -139,7 +138,7 @@ def _asked(e: Experiment, progress: bool) -> tuple[Question, list[int]]:
 def _records(e: Experiment, data: Dataset, agents: int) -> list[int]:
     from dpdl.run.plan import split
 
-    return [len(part) for part in split(e, data, agents)]
+    return declared(e.records, [len(part) for part in split(e, data, agents)])
 
 
 def _batches(e: Experiment, data: Dataset, records: list[int]) -> list[int]:
@@ -165,11 +164,6 @@ def _data(e: Experiment, whole: bool, progress: bool) -> Dataset:
     y = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     x = torch.zeros(len(y), 1)
     return datasets.Dataset(e.dataset, x, y, x[:1], y[:1], len(counts), mean=(0.0,), std=(1.0,))
-
-
-def _needs_size(algorithm: Algorithm, graph: Graph) -> bool:
-    """Whether sigma depends on the number of parameters: a proof may ask for more noise the fewer there are."""
-    return any(algorithm.disclosure.least_noise(graph, agent, 1, 1) > 0 for agent in range(len(graph)))
 
 
 def _size(e: Experiment, data: Dataset) -> int:

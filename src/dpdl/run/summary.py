@@ -14,6 +14,7 @@ from dpdl.privacy.threats import EAVESDROPPER, USUAL, threat
 from dpdl.run.plan import Plan
 
 CLAIMED = "claimed_theorem1"
+CHANGES = {"add-remove": "added or removed", "replace-one": "replaced"}
 LISTENERS = {
     "eavesdropper": "an eavesdropper on all links",
     "neighbours": "curious neighbours",
@@ -43,7 +44,7 @@ def summarise(plan: Plan, last: dict[str, Any], billed: int, run_dir: str | None
         "privacy_statement": statement(plan, billed),
         "bytes_sent": last["bytes_sent"],
         "broken_gradients": last["broken_gradients"],
-        "records": {"fewest": min(map(len, plan.parts)), "most": max(map(len, plan.parts))},
+        "records": {"fewest": min(plan.question.records), "most": max(plan.question.records)},
         "seconds": last["seconds"],
         "gradient_path": "fused" if plan.task.fused else "plain",
         "run_dir": run_dir,
@@ -90,7 +91,7 @@ def epsilon_note(plan: Plan) -> str:
     if not math.isfinite(q.worst(plan.grad.noise_multiplier, EAVESDROPPER)):
         if e.cosine == "tensor":
             return "One cosine per tensor has no proof for Algorithm 1: nothing is proven."
-        return "The noise is too small for the bound on the un-noised self-gradient: nothing is proven."
+        return "The noise is too small, or the model, for the bound on the un-noised self-gradient: nothing is proven."
     return "Epsilon is that of the agent that is worst off, by privacy-loss distributions."
 
 
@@ -101,14 +102,16 @@ def statement(plan: Plan, rounds: int) -> str:
         return "No privacy: gradients are exchanged without noise."
     listener = threat(e.threat)
     proven = epsilons(plan, rounds)[listener.key]
-    unit = "added or removed" if e.relation == "add-remove" and e.sampling == "poisson" else "replaced"
+    few, many = min(plan.question.records), max(plan.question.records)
+    declared = f"{few}" if few == many else f"{few} to {many}"
     if not isinstance(proven, float):
         words = [f"Nothing is proven against {LISTENERS[listener.kind]}."]
     else:
         words = [
-            f"Proven: ({proven:.4g}, {e.delta:g})-differential privacy for one record {unit} in one agent's data, "
-            f"against {LISTENERS[listener.kind]}, over {rounds} rounds ({e.sampling} sampling, every {e.clip_unit} "
-            f"clipped, noise multiplier {sigma:.4g})."
+            f"Proven: ({proven:.4g}, {e.delta:g})-differential privacy for one record {CHANGES[e.relation]} in one "
+            f"agent's data, against {LISTENERS[listener.kind]}, over {rounds} rounds ({e.sampling} sampling, every "
+            f"{e.clip_unit} clipped, noise multiplier {sigma:.4g}). Public, and not protected: the number of records "
+            f"that agents declare, {declared}."
         ]
     words.append(epsilon_note(plan))
     if plan.theorem1:

@@ -1,0 +1,64 @@
+"""How many records an agent says it has: a public constant, on which rate, noise and epsilon depend.
+
+The true number is as private as the records: adding one changes it. If the sampling rate were B over the true number,
+one more record would change the rate of all the others, and a mean gradient could move by up to 2 q C instead of q C.
+So an agent declares a number, not above the true one, and nothing else is computed from how many records there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpdl.errors import InputError
+
+EXACT = "exact"
+
+
+def rounded(records: int) -> int:
+    """The number cut to two digits: 5,999 is declared as 5,900. What is cut off stays private."""
+    unit = int(10 ** max(0, len(str(records)) - 2))
+    return records // unit * unit
+
+
+def declared(text: str | None, records: Sequence[int]) -> list[int]:
+    """What every agent declares: its number cut to two digits, the exact one, or what is given for it."""
+    if text is None:
+        return [rounded(count) for count in records]
+    if text == EXACT:
+        return list(records)
+    given = parse(text, len(records))
+    for agent, (said, count) in enumerate(zip(given, records, strict=True)):
+        if said > count:
+            raise InputError(
+                f"records must not be above what an agent has; {said} are declared for agent {agent}, which has fewer."
+            )
+    return given
+
+
+def parse(text: str, agents: int) -> list[int]:
+    """One number for all agents, or one for each, separated by commas."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"records must be {EXACT!r}, or whole numbers separated by commas, not {text!r}.") from None
+    if len(numbers) not in (1, agents) or min(numbers) < 1:
+        raise InputError(f"records must be one number of at least 1, or one for each of {agents} agents, not {text!r}.")
+    return numbers if len(numbers) == agents else numbers * agents
+
+
+def check_few(said: Sequence[int], records: Sequence[int]) -> None:
+    """Refuse a number so small that a bound on the largest batch, which counts on `most_records`, would not hold."""
+    for agent, (most, count) in enumerate(zip(map(most_records, said), records, strict=True)):
+        if count > most:
+            raise InputError(
+                f"The bound of this algorithm counts on at most {most} records where {said[agent]} are declared, and "
+                f"agent {agent} has more; declare a number nearer to the true one."
+            )
+
+
+def most_records(said: int) -> int:
+    """The most records that an agent with this declared number is taken to have: a tenth more, rounded up.
+
+    A number that was cut to two digits is never further from the true one.
+    """
+    return -(-11 * said // 10)
