@@ -141,13 +141,13 @@ def verify(run_dir: Path, as_json: bool) -> None:
 def notes(question: Question, theorem1: Theorem1 | None, target: float, c1: float) -> list[str]:
     """What a person must know to read the numbers."""
     from dpdl.algorithms.algorithm1 import Algorithm1
+    from dpdl.privacy.relations import CHANGES
     from dpdl.privacy.threats import EAVESDROPPER
-    from dpdl.run.summary import CHANGES
 
     rate = min(1.0, question.batch / min(question.records))
     found = [
-        f"One record is {CHANGES[question.relation]} in one agent's data; it takes part in a round with probability up to "
-        f"{rate:.4g}. The numbers of records are declared constants."
+        f"One record is {CHANGES[question.relation]} in one agent's data; it takes part in a round with "
+        f"probability up to {rate:.4g}. The numbers of records are declared constants."
     ]
     if not question.bounded:
         found.append("Only clip_unit 'sample' bounds what a record can do: no guarantee otherwise.")

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from dpdl import __version__
+from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.threats import EAVESDROPPER, USUAL, threat
 from dpdl.run.plan import Plan
 
 CLAIMED = "claimed_theorem1"
-CHANGES = {"add-remove": "added or removed", "replace-one": "replaced"}
 LISTENERS = {
     "eavesdropper": "an eavesdropper on all links",
     "neighbours": "curious neighbours",
