@@ -4,25 +4,33 @@ A round of one agent is one `Step`: a single Gaussian release with an effective 
 its records. All answers of a round share one draw of the batch, so they are one step, never several sampled ones: with
 sigma = 4, ten answers, q = 0.036, T = 1000 and delta = 1e-5, ten separate steps would give 3.96 where 4.95 is true.
 
-Epsilon comes from privacy-loss distributions (dp-accounting), rounded up, so that it is an upper bound; Rényi DP is the
-cross-check, and the only way for fixed-size batches, where it is loose.
+Poisson batches are accounted for by privacy-loss distributions (`losses`), or by Rényi DP (`renyi`) where that is
+smaller; fixed-size batches by Rényi DP only, which is loose there. All of it is an upper bound.
+
+Later releases of a round may answer earlier ones (`adaptive`). Given that a record takes part, or that it does not, the
+answers together are then still dominated by one Gaussian pair: Gaussian DP composes adaptively (Dong, Roth, Su 2019,
+arXiv 1905.02383). For a record added or removed no more is needed, because the divergence of the sampled round is a
+function of the divergence of those two conditional distributions (Zhu, Dong, Wang 2022, arXiv 2106.08567). For a record
+replaced, a sampled round has three: neither record takes part, the one, or the other. That case is taken as one record
+removed and another one added (`group`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, final
 
 from dpdl.errors import InputError
+from dpdl.privacy import losses, renyi
+from dpdl.privacy.losses import RELATIONS
+from dpdl.privacy.renyi import Rounds
 
-RELATIONS = ("add-remove", "replace-one")
-# Grids of the privacy loss, and the epsilon from which each is fine enough. Losses are rounded up, so a grid that is
-# too coarse gives a larger epsilon, never a smaller one: about one part in 1,000 more over a thousand rounds.
-GRIDS = ((1e-2, 30.0), (1e-3, 3.0), (1e-4, 0.0))
 LARGEST_SIGMA = 1e6
+LEAST_SIGMA = 0.1  # when even less noise would do, no less is looked for
+SMALLEST_SIGMA = 1e-4  # below it epsilon is in the millions, and infinity is said
 
 
 @final
@@ -34,8 +42,21 @@ class Step:
     batch: int  # B, expected for Poisson sampling
     records: int  # D_i
     fixed: bool = False  # exactly B records, instead of Poisson sampling at rate B / D_i
-    lost: float = 0.0
-    adaptive: bool = False
+    lost: float = 0.0  # probability that the proof of this step does not hold
+    adaptive: bool = False  # several releases on one draw, of which later ones depend on earlier ones
+
+    def __post_init__(self) -> None:
+        """Refuse what is no step; sigma may be 0 (no guarantee) and infinite (nothing is released)."""
+        if not self.sigma >= 0:
+            raise InputError(f"sigma must be a number from 0 on, not {self.sigma}.")
+        if not self.batch >= 1:
+            raise InputError(f"batch must be at least 1, not {self.batch}.")
+        if not self.records >= 1:
+            raise InputError(f"records must be at least 1, not {self.records}.")
+        if self.fixed and self.batch > self.records:
+            raise InputError(f"A fixed-size batch of {self.batch} cannot be drawn from {self.records} records.")
+        if not 0 <= self.lost <= 1:
+            raise InputError(f"lost must be a probability from 0 to 1, not {self.lost}.")
 
     @property
     def rate(self) -> float:
@@ -48,27 +69,34 @@ Steps = Sequence[tuple[Step, int]]
 
 
 def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
-    """The smallest proven epsilon for a delta; infinity when a step has no noise."""
-    steps = tuple((step, count) for step, count in steps if count and math.isfinite(step.sigma))
-    if not steps:
+    """The smallest proven epsilon for a delta; infinity when a step has no noise.
+
+    A step whose proof fails with probability `lost` is dominated by its Gaussian pair with that mass moved to an
+    infinite loss. Such masses add up, and what they leave of delta is all that the Gaussians may use.
+    """
+    rounds, lost = _released(steps, relation)
+    if not rounds and not lost:
         return 0.0
-    if any(step.sigma <= 0 for step, _ in steps):
+    if not delta > lost or any(step.sigma < SMALLEST_SIGMA for step, _ in rounds):
         return math.inf
-    if any(step.fixed for step, _ in steps):
-        return rdp_epsilon(steps, delta, relation)
-    for grid, enough in GRIDS:
-        found = _pld_epsilon(steps, delta, relation, grid)
-        if found > enough:
-            break
-    return found
+    if any(step.fixed for step, _ in rounds):
+        return _fixed_epsilon(rounds, delta - lost, relation)
+    if relation == "replace-one" and any(step.adaptive and step.rate < 1 for step, _ in rounds):
+        return losses.adaptive_epsilon(_plain(rounds), delta, lost)
+    return losses.epsilon(_plain(rounds), delta - lost, relation)
 
 
 @lru_cache(maxsize=1024)
 def calibrate(target: float, delta: float, step: Step, rounds: int, relation: str = "add-remove") -> float:
-    """The effective noise multiplier that spends at most `target` in `rounds` such steps, to a part in 2,000."""
+    """The effective noise multiplier that spends at most `target` in `rounds` such steps, to a part in 2,000.
+
+    All of `step` counts but its sigma. Epsilon of what is returned was computed, and is not above the target.
+    """
+    if not 0 < target < math.inf or rounds < 1:
+        raise InputError(f"No noise can be found for epsilon = {target:g} in {rounds} rounds; both must be above 0.")
 
     def spent(sigma: float) -> float:
-        return epsilon([(Step(sigma, step.batch, step.records, step.fixed), rounds)], delta, relation)
+        return epsilon([(replace(step, sigma=sigma), rounds)], delta, relation)
 
     # Epsilon falls nearly as a power of sigma: in logarithms a line meets it in a few steps.
     high = 1.0
@@ -78,31 +106,53 @@ def calibrate(target: float, delta: float, step: Step, rounds: int, relation: st
             raise InputError(f"No noise multiplier up to {LARGEST_SIGMA:g} keeps epsilon below {target:g}.")
     low = high / 4
     while spent(low) <= target:
+        if low < LEAST_SIGMA:
+            return low
         low /= 2
     while high / low > 1.0005:
-        slope = math.log(spent(high) / spent(low)) / math.log(high / low)
-        guess = high * (target / spent(high)) ** (1 / slope)
-        # A little above the line's guess, and at least somewhat inside: both ends must move.
-        guess = min(max(guess * 1.0002, low * (high / low) ** 0.02), low * (high / low) ** 0.98)
+        guess = _guess(low, high, spent(low), spent(high), target)
         low, high = (guess, high) if spent(guess) > target else (low, guess)
     return high
 
 
-@lru_cache(maxsize=4096)
-def _pld_epsilon(steps: tuple[tuple[Step, int], ...], delta: float, relation: str, grid: float) -> float:
-    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-    from dp_accounting.pld import PLDAccountant
-
-    accountant = PLDAccountant(_relation(relation), value_discretization_interval=grid)
-    for step, count in steps:
-        event: Any = GaussianDpEvent(step.sigma)
-        accountant.compose(event if step.rate >= 1 else PoissonSampledDpEvent(step.rate, event), count)
-    return float(accountant.get_epsilon(delta))
+def _guess(low: float, high: float, at_low: float, at_high: float, target: float) -> float:
+    """Where between two noise multipliers the target may be spent."""
+    if at_high <= 0 or at_low == math.inf:
+        return math.sqrt(low * high)
+    slope = math.log(at_high / at_low) / math.log(high / low)
+    guess = high * math.pow(target / at_high, 1 / slope)
+    # A little above the line's guess, and at least somewhat inside: both ends must move.
+    return min(max(guess * 1.0002, low * math.pow(high / low, 0.02)), low * math.pow(high / low, 0.98))
 
 
 def rdp_epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
-    """Epsilon by Rényi DP: an upper bound too, but looser."""
+    """Epsilon by the Rényi accountant of dp-accounting: an upper bound too, but looser."""
     return _rdp_epsilon(tuple(steps), delta, relation)
+
+
+def _released(steps: Steps, relation: str) -> tuple[tuple[tuple[Step, int], ...], float]:
+    """The steps that happened and released something, and the probability that some step's proof does not hold."""
+    if relation not in RELATIONS:
+        raise InputError(f"relation must be one of {', '.join(RELATIONS)}, not {relation!r}.")
+    if any(count < 0 for _, count in steps):
+        raise InputError("A step cannot happen less than 0 times.")
+    lost = math.fsum(step.lost * count for step, count in steps)
+    return tuple((step, count) for step, count in steps if count and math.isfinite(step.sigma)), lost
+
+
+def _plain(rounds: Steps) -> tuple[Rounds, ...]:
+    return tuple(Rounds(step.sigma, step.rate, count) for step, count in rounds)
+
+
+def _fixed_epsilon(rounds: tuple[tuple[Step, int], ...], delta: float, relation: str) -> float:
+    """For batches of fixed size, which only a replacement keeps in size."""
+    if any(step.rate < 1 and not step.fixed for step, _ in rounds):
+        raise InputError("Fixed-size and Poisson batches cannot be accounted for together.")
+    if not any(step.rate < 1 and step.adaptive for step, _ in rounds):
+        return _rdp_epsilon(rounds, delta, relation)
+    # A record replaced moves the sum by 2 C.
+    curves = [(count, renyi.fixed_size(step.rate, step.sigma / 2)) for step, count in rounds]
+    return renyi.epsilon(renyi.total(curves), delta)
 
 
 @lru_cache(maxsize=4096)
@@ -113,7 +163,7 @@ def _rdp_epsilon(steps: tuple[tuple[Step, int], ...], delta: float, relation: st
     fixed = any(step.fixed for step, _ in steps)
     if relation == "replace-one" and any(step.rate < 1 and not step.fixed for step, _ in steps):
         raise InputError("Rényi accounting of Poisson sampling knows the relation add-remove only.")
-    accountant = RdpAccountant(neighboring_relation=_relation("replace-one" if fixed else relation))
+    accountant = RdpAccountant(neighboring_relation=losses.neighbouring("replace-one" if fixed else relation))
     for step, count in steps:
         # Under replacement one record moves the sum by 2 C; this accountant leaves that factor to us.
         doubled = fixed or relation == "replace-one"
@@ -124,13 +174,3 @@ def _rdp_epsilon(steps: tuple[tuple[Step, int], ...], delta: float, relation: st
             event = PoissonSampledDpEvent(step.rate, event)
         accountant.compose(event, count)
     return float(accountant.get_epsilon(delta))
-
-
-def _relation(name: str) -> Any:
-    from dp_accounting import NeighboringRelation
-
-    if name == "add-remove":
-        return NeighboringRelation.ADD_OR_REMOVE_ONE
-    if name == "replace-one":
-        return NeighboringRelation.REPLACE_ONE
-    raise InputError(f"relation must be one of {', '.join(RELATIONS)}, not {name!r}.")
