@@ -246,11 +246,32 @@ def test_chunk_clipping_with_the_accountant_is_refused(blobs: Dataset) -> None:
 
 def test_fixed_batches_need_replacement(blobs: Dataset) -> None:
     fixed = {"sigma": None, "noise": "accountant", "sampling": "fixed", "epsilon": 20.0, "rounds": 1}
+    fixed |= {"algorithm": "dpdl-sound"}
     with pytest.raises(InputError, match="replace-one"):
         train(blobs, changed(**fixed))
     summary = train(blobs, changed(**fixed, relation="replace-one")).summary
     assert summary["epsilon"]["eavesdropper"] <= 20.0
     assert "loose" in summary["epsilon_note"]
+    assert "one record replaced" in summary["privacy_statement"]
+
+
+def test_fixed_batches_have_one_relation_everywhere(blobs: Dataset, tmp_path: Path) -> None:
+    """With a given sigma the relation need not be asked for; it is replacement all the same."""
+    given = changed(algorithm="dpdl-sound", sampling="fixed", sigma=9.0, rounds=2)
+    result = train(blobs, given, out=tmp_path / "run")
+    experiment = json.loads((tmp_path / "run" / "experiment.json").read_text())["experiment"]
+    header = json.loads((tmp_path / "run" / "ledger.jsonl").read_text().splitlines()[0])
+    assert experiment["relation"] == header["relation"] == result.plan.question.relation == "replace-one"
+    assert "one record replaced" in result.summary["privacy_statement"]
+
+
+def test_fixed_batches_have_no_proof_for_algorithm_1(blobs: Dataset) -> None:
+    fixed = changed(algorithm="dpdl", sampling="fixed", sigma=9.0, rounds=1)
+    summary = train(blobs, fixed).summary
+    assert summary["epsilon"]["eavesdropper"] == "unbounded"
+    assert "fixed size" in summary["epsilon_note"]
+    with pytest.raises(PrivacyRefused, match="fixed size"):
+        train(blobs, changed(algorithm="dpdl", sampling="fixed", sigma=None, relation="replace-one", epsilon=9.0))
 
 
 # ------------------------------------------------------------------- budgets

@@ -198,6 +198,8 @@ def _sigma(e: Experiment, question: Question, theorem1: Theorem1 | None) -> floa
             if math.isfinite(sigma):
                 return sigma
             cause = f"{e.algorithm} has no proof for a model of {question.size} parameters"
+            if question.unproven:
+                cause = f"{e.algorithm} has no proof for batches of fixed size"
             if e.cosine == "tensor":
                 cause = f"cosine 'tensor' has no proof for {e.algorithm}"
             if not question.bounded:

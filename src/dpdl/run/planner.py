@@ -41,12 +41,14 @@ class Question:
 
     def exposure(self, agent: int, threat: Threat) -> float:
         """(sigma / sigma_eff)^2 of an agent, for a large sigma."""
-        return exposure(self.algorithm.disclosure, self.graph, agent, threat) if self.bounded else math.inf
+        if not self.bounded or self.unproven:
+            return math.inf
+        return exposure(self.algorithm.disclosure, self.graph, agent, threat)
 
     def step(self, agent: int, sigma: float, threat: Threat, delta: float | None = None) -> Step:
         """One round of an agent as the accountant sees it; sigma_eff = 0 stands for no guarantee."""
         disclosure, effect = self.algorithm.disclosure, Effect(0.0)
-        if self.bounded:
+        if self.bounded and not self.unproven:
             effect = disclosure.effect(self.graph, agent, threat, self._setting(sigma, delta or self.delta))
         records = max(self.records[agent], self.batch) if self.fixed else self.records[agent]
         return Step(effect.sigma, self.batch, records, self.fixed, effect.lost, disclosure.adaptive)
@@ -78,6 +80,14 @@ class Question:
                 at = self._setting(1.0, self.delta)
                 needed.append(disclosure.sigma(self.graph, agent, threat, at, effective))
         return max(needed)
+
+    @property
+    def unproven(self) -> bool:
+        """Whether the algorithm has no proof for how batches are drawn.
+
+        A proof that may fail says nothing about Rényi divergences, which is what fixed-size batches need.
+        """
+        return self.fixed and self.algorithm.disclosure.sized
 
     def _setting(self, sigma: float, delta: float) -> Setting:
         failure = FAILURE * delta / self.rounds

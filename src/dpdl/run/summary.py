@@ -86,12 +86,14 @@ def epsilon_note(plan: Plan) -> str:
             f"Clip unit {e.clip_unit!r} does not bound what a single record can do by C / B, which the noise is made "
             "for: no guarantee."
         )
-    if q.fixed:
-        return "Fixed-size batches are accounted for by Rényi DP under replacement of one record, which is loose."
+    if q.unproven:
+        return "Algorithm 1 has no proof for batches of fixed size: nothing is proven."
     if not math.isfinite(q.worst(plan.grad.noise_multiplier, EAVESDROPPER)):
         if e.cosine == "tensor":
             return "One cosine per tensor has no proof for Algorithm 1: nothing is proven."
         return "The noise is too small, or the model, for the bound on the un-noised self-gradient: nothing is proven."
+    if q.fixed:
+        return "Fixed-size batches are accounted for by Rényi DP under replacement of one record, which is loose."
     return "Epsilon is that of the agent that is worst off, by privacy-loss distributions."
 
 
