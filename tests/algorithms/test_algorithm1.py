@@ -107,7 +107,11 @@ def test_needed_sigma_is_the_smallest_that_has_the_effect() -> None:
 
 def test_more_listeners_are_never_promised_more() -> None:
     graph, disclosure = graphs.build("erdos-renyi:0.6", 7, "sinkhorn", 3), Algorithm1(1.5, "vector")
-    setting = Setting(8.0, 300, 44_426, 1e-11)
+    for setting in (Setting(8.0, 300, 44_426, 1e-11), Setting(3.0, 300, 300, 1e-11)):
+        assert_ordered(graph, disclosure, setting)
+
+
+def assert_ordered(graph, disclosure: Algorithm1, setting: Setting) -> None:
     for i in range(7):
         listeners = [threat(f"neighbours:{k}") for k in range(1, int(graph.degrees[i]) + 1)]
         seen = [disclosure.effect(graph, i, one, setting).sigma for one in (FINAL_MODEL, *listeners, EAVESDROPPER)]

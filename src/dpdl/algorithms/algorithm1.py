@@ -29,7 +29,7 @@ from typing import NamedTuple, final
 
 from dpdl.algorithms.disclosure import MOST_COALITIONS, Effect, Setting
 from dpdl.graph import Graph
-from dpdl.privacy.threats import EAVESDROPPER, Threat
+from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, Threat
 
 KAPPA = 0.7581
 """The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
@@ -94,12 +94,12 @@ class Algorithm1:
         return view.direct + sum((u.beta + u.gain * self.kappa * u.own) ** 2 for u in view.updates)
 
     def effect(self, graph: Graph, agent: int, threat: Threat, at: Setting) -> Effect:
-        """The worst coalition; an eavesdropper hears more than any, so its bound holds for all."""
+        """The worst coalition; what is proven of a listener who hears more holds as well, and may be less."""
         if self.cosine == "tensor" or at.sigma <= 0:
             return Effect(0.0)
-        heard = max(self._mu(view, at) for view in views(graph, self.alpha, agent, threat))
-        everything = max(self._mu(view, at) for view in views(graph, self.alpha, agent, EAVESDROPPER))
-        return Effect(1 / min(heard, everything), at.failure)
+        hear_more = {threat, EAVESDROPPER, *([ONE_NEIGHBOUR] if threat == FINAL_MODEL else [])}
+        mu = min(max(self._mu(view, at) for view in views(graph, self.alpha, agent, one)) for one in hear_more)
+        return Effect(1 / mu, at.failure)
 
     def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
         """By bisection: more noise never helps a listener."""
