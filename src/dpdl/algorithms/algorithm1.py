@@ -9,7 +9,7 @@ listener who knows the noise of the agents J knows the rest of it up to noise ze
 (in units of C / B and divided by |b|), a curved function of a Gaussian. `docs/privacy.md` proves what follows. Whoever
 compares two data sets that differ in one record compares Y with a shift of zeta by at most
 
-    own update of agent i:    beta + gain (kappa + w_ii (1 - beta^2) x) / (1 - c)
+    own update of agent i:    beta + gain (kappa + w_ii x) / (1 - c)
     another agent's:          beta + gain  w_li (1 - beta^2) x / (1 - c)
     with   x = largest / (4 rho),   c = gain coupling x,   coupling = sum over hidden m of w_lm b_lm / |b|:
 
@@ -145,7 +145,8 @@ class Algorithm1:
         c = u.gain * u.coupling * x
         if c >= 1:
             return None
-        moved = u.gain * (self.kappa * u.own + u.weight * (1 - u.beta**2) * x) / (1 - c)
+        turned = self.kappa + u.weight * x if u.own else u.weight * (1 - u.beta**2) * x
+        moved = u.gain * turned / (1 - c)
         shift = u.beta + moved
         bend = (u.gain * u.coupling / rho) * (1.1 * u.own + 0.85 * largest * (moved + 1) / rho)
         varies = bend / (1 - c) * reach
