@@ -13,7 +13,7 @@ from dpdl.errors import InputError
 from dpdl.privacy.threats import threat
 from dpdl.run.book import read
 from dpdl.run.experiment import Experiment
-from dpdl.run.ledger import LEDGER, going_on
+from dpdl.run.ledger import LEDGER, check_rounds, going_on
 from dpdl.run.plan import Plan
 from dpdl.run.states import States
 from dpdl.run.summary import LISTENERS, epsilon_so_far
@@ -28,8 +28,7 @@ def extended(run_dir: Path, e: Experiment, rounds: int) -> Experiment:
     if not path.exists():
         raise InputError(f"Run {str(run_dir)!r} has no ledger here, which says what has left: it cannot be extended.")
     book = read(path)
-    if rounds < max(book.last, 1):
-        raise InputError(f"Run {str(run_dir)!r} has run {book.last} rounds; rounds cannot be less, and not {rounds}.")
+    check_rounds(run_dir, book, rounds)
     _check_average(e, rounds, States(run_dir).last())
     return replace(e, rounds=rounds, sigma=book.header["sigma"] or e.sigma)
 

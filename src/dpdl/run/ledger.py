@@ -123,11 +123,15 @@ def going_on(path: Path, plan: Plan) -> Book | None:
             f"Run {str(run)!r} was started with {_change(name, before, after)}; undo that. To extend a run: "
             f"dpdl resume {run} --rounds N."
         )
-    if plan.experiment.rounds < book.last:
-        raise InputError(
-            f"Run {str(run)!r} has run {book.last} rounds; rounds cannot be less, and not {plan.experiment.rounds}."
-        )
+    check_rounds(run, book, plan.experiment.rounds)
     return book
+
+
+def check_rounds(run: Path, book: Book, rounds: int) -> None:
+    """Refuse to end a run before a round that has left."""
+    least = max(1, book.last)
+    if rounds < least:
+        raise InputError(f"Run {str(run)!r} has run {book.last} rounds: rounds must be at least {least}, not {rounds}.")
 
 
 def recompute(path: Path) -> dict[str, float]:
