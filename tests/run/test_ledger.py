@@ -207,6 +207,15 @@ def test_a_sigma_that_another_version_computed_stays(blobs: Dataset, tmp_path: P
     assert resumed.summary["sigma"] == lines(run)[0]["sigma"] < 100
 
 
+def test_a_second_header_cannot_price_the_rounds_above_it(blobs: Dataset, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    head = train(blobs, changed(sigma=9.0), out=run).summary["ledger_head"]
+    with (run / "ledger.jsonl").open("a") as file:
+        file.write(json.dumps({**lines(run)[0], "sigma": 90.0, "prev": head}) + "\n")
+    with pytest.raises(InputError, match="damaged in line 14: it has another sigma than the header above it"):
+        recompute(run / "ledger.jsonl")
+
+
 # ------------------------------------------------------------------- format 1
 @pytest.mark.parametrize("mode", ["reproducible", "secure"])
 def test_a_run_with_an_old_ledger_goes_on_and_loses_nothing(blobs: Dataset, tmp_path: Path, mode: str) -> None:

@@ -28,6 +28,8 @@ START = "0" * 32
 NEEDED_BEFORE = ("sigma", "sigma_eff", "records", "batch", "delta", "relation", "sampling")
 NEEDED = (*NEEDED_BEFORE, "rounds", "randomness", "weights", "parameters", "options")
 """What a header must have, in format 1 and now."""
+ITS_OWN = ("ledger", "version", "rounds", "sigma_eff", "releases", "prev", "above")
+"""What may differ between two headers: all rounds of a ledger have one mechanism."""
 
 
 class Entry(NamedTuple):
@@ -97,6 +99,11 @@ def read(path: Path) -> Book:
     return reader.book(closed=reader.size < len(content) or not rest)
 
 
+def refuse_constant(word: str) -> None:
+    """For `json.loads`, which would take NaN and infinities."""
+    raise ValueError(f"{word} is not JSON")
+
+
 class _Reader:
     """Takes one line after the other."""
 
@@ -111,7 +118,7 @@ class _Reader:
 
     def take(self, line: bytes, end: bytes) -> None:
         """Enter a line, or raise what is wrong with it."""
-        found = json.loads(line)
+        found = json.loads(line, parse_constant=refuse_constant)
         if not isinstance(found, dict):
             raise ValueError("it is not an object")
         if "ledger" in found:
@@ -122,8 +129,10 @@ class _Reader:
             agents = found.get("agents")
             paid = None if agents is None else tuple(map(int, agents))
             self._entries.append(Entry(int(found["round"]), paid, bool(found.get("again", False))))
-        else:
+        elif "rounds" in found:
             self._rounds = int(found["rounds"])
+        else:
+            raise ValueError("it is neither a header nor a round")
         if not self._follows(found):
             self._breaks.append(self.lines + 1)
         self._head = line_hash(line)
@@ -141,10 +150,12 @@ class _Reader:
     def _take_header(self, found: dict[str, Any]) -> None:
         if found["ledger"] not in (1, FORMAT):
             raise ValueError(f"format {found['ledger']} is that of another version of dpdl")
-        needed = NEEDED if found["ledger"] == FORMAT else NEEDED_BEFORE
-        for name in needed:
+        for name in NEEDED if found["ledger"] == FORMAT else NEEDED_BEFORE:
             if name not in found:
                 raise ValueError(f"it has no {name}")
+        for name, value in (self.header or {}).items():
+            if name not in ITS_OWN and found.get(name) != value:
+                raise ValueError(f"it has another {name} than the header above it")
         self.header = found
         self._rounds = int(found["rounds"]) if "rounds" in found else None
 

@@ -100,13 +100,22 @@ class RunFolder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One writer at a time; a failing disk becomes a `RunFailed` that says what is safe."""
+        """One writer at a time, `advising`."""
         lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
+            with self.advising():
+                yield
         except BlockingIOError as failure:
             raise InputError(f"Run {str(self.path)!r} is being written by another process.") from failure
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def advising(self) -> Iterator[None]:
+        """A failing disk, or a process that is gone, becomes a `RunFailed` that says what is safe."""
+        try:
+            yield
         except PeerLost as failure:
             raise RunFailed(f"{failure} What was saved is intact; continue with: dpdl resume {self.path}.") from failure
         except OSError as failure:
@@ -114,8 +123,6 @@ class RunFolder:
                 f"Writing to {str(self.path)!r} failed: {failure.strerror or failure}. What was written before is "
                 f"intact; continue with: dpdl resume {self.path}."
             ) from failure
-        finally:
-            os.close(lock)
 
     # ----------------------------------------------------------------- metrics
     def metrics(self) -> list[dict[str, Any]]:

@@ -155,14 +155,14 @@ def _run_elsewhere(job: Job, transport: Transport, out: Path | None, start: Chec
     On a disk of its own it has the folder to itself; `out` is given when it was asked to go on with one.
     """
     path = Path(Control(transport).name(""))
-    states = None
-    if records_stay(transport, job.plan.grad.randomness.repeatable):
-        path = out or path
-        if not RunFolder(path).exists():
-            RunFolder.create(path, _facts(job.plan), job.plan.experiment)
-        RunFolder(path).amend(job.plan.experiment)
-        states = States(path)
-    return _run(job, Place(transport, None, states, start))
+    if not records_stay(transport, job.plan.grad.randomness.repeatable):
+        return _run(job, Place(transport, None, None, start))
+    folder = RunFolder(out or path)
+    if not folder.exists():
+        RunFolder.create(folder.path, _facts(job.plan), job.plan.experiment)
+    with folder.advising():
+        folder.amend(job.plan.experiment)
+        return _run(job, Place(transport, None, States(folder.path), start))
 
 
 def _run(job: Job, here: Place) -> Result | None:

@@ -25,7 +25,7 @@ from dpdl.privacy.noise import Randomness, Reproducible, Secure
 from dpdl.privacy.theorem1 import Theorem1
 from dpdl.privacy.threats import threat
 from dpdl.run.bill import BY_NAME, bill, effective, graph_of, listeners_of, question_of
-from dpdl.run.book import Book, read
+from dpdl.run.book import Book, read, refuse_constant
 from dpdl.run.experiment import Experiment
 from dpdl.run.ledger import LEDGER
 from dpdl.run.plan import Plan
@@ -63,7 +63,7 @@ class Verdict:
     def asked(self) -> Check:
         """The epsilon against the threat that was asked for."""
         key = threat(self.threat).key
-        return next(check for check in self.epsilons if check.name == key)
+        return next((check for check in self.epsilons if check.name == key), Check(key, None, None, None))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -122,7 +122,7 @@ def _verified(run: Path) -> Verdict:
 
 def _summary(run: Path) -> dict[str, Any]:
     try:
-        found = json.loads((run / "summary.json").read_text("utf-8"))
+        found = json.loads((run / "summary.json").read_text("utf-8"), parse_constant=refuse_constant)
         names = ("epsilon", "rounds", "sigma", "parameters", "privacy_statement", "versions")
         return {**found, **{name: found[name] for name in names}}
     except OSError as failure:
