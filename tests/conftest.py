@@ -35,6 +35,11 @@ def one_thread():
 
 @pytest.fixture(scope="session")
 def blobs() -> Dataset:
+    """Data for `small_module`."""
+    return small_data()
+
+
+def small_data() -> Dataset:
     """Three classes of 1 x 5 x 5 inputs that a small model can learn: 600 records, 150 to test."""
     draw = torch.Generator().manual_seed(5)
     centres = torch.randn(3, 1, 5, 5, generator=draw)

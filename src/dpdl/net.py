@@ -88,7 +88,7 @@ class Part:
 
     def _routes(self, asked: Tensor, asking: Tensor) -> None:
         """Which answers go where, by the processes that are asked and that ask."""
-        here, size = self._net.transport.rank, self._net.transport.size
+        here, size = self._net._transport.rank, self._net._transport.size
         self._asks_of = {r: (asked == r).nonzero().flatten() for r in range(size)}
         self._visits_of = {r: (asking == r).nonzero().flatten() for r in range(size)}
         self._asks_here, self._visits_here = self._asks_of.pop(here), self._visits_of.pop(here)
@@ -103,7 +103,7 @@ class Part:
         """Every visit answered to its asker: (visits, D) -> (asks, D)."""
         leaving = Leaving(channel, self._links, answers, self._leaves)
         got = self._net._exit(leaving, self._visits_of, {r: len(k) for r, k in self._asks_of.items()})
-        if self._net.transport.size == 1:
+        if self._net._transport.size == 1:
             return answers  # asks and visits are the same edges, in the same order
         rows = answers.new_empty(len(self.i), *answers.shape[1:])
         rows[self._asks_here] = answers[self._visits_here]
@@ -122,16 +122,17 @@ class Net:
 
     `agents` are their numbers, `N` is the number of all agents. `i`, `w` and `own` belong to the asks: row of the
     asking agent, weight w_ij, and position of the self-loop of every agent. `visits` are the edges they answer, counted
-    by `numbers`, and `selves` those that stay at home. `place` says which process hosts an agent.
+    by `numbers`, and `selves` those that stay at home. `place` says which process hosts an agent. The transport is
+    private: whoever has a net can send by its verbs only, and they end at the one exit.
     """
 
     def __init__(self, graph: Graph, transport: Transport | None = None, observers: Sequence[Observer] = ()) -> None:
         self.graph = graph
-        self.transport: Transport = transport or Alone()
+        self._transport: Transport = transport or Alone()
         self.observers = tuple(observers)
         self.N = len(graph)
-        self.place = blocks(self.N, self.transport.size)
-        here = self.place == self.transport.rank
+        self.place = blocks(self.N, self._transport.size)
+        here = self.place == self._transport.rank
         edges = torch.from_numpy(np.array(graph.edges))
         visits = edges[here[edges[:, 1]]]
         self.agents = here.nonzero().flatten()
@@ -150,7 +151,7 @@ class Net:
         self._senders = visits[:, 0].unique()  # agents whose rows are read here, ascending
         self._at = torch.searchsorted(self._senders, visits[:, 0].contiguous())
         self._local = torch.searchsorted(self._senders, self.agents)
-        others = [r for r in range(self.transport.size) if r != self.transport.rank]
+        others = [r for r in range(self._transport.size) if r != self._transport.rank]
         self._readers = {r: self.i[self.place[asks[:, 1]] == r].unique() for r in others}
         self._from = {r: (self.place[self._senders] == r).nonzero().flatten() for r in others}
         self._leaves = (asks[:, 0] != asks[:, 1]).nonzero().flatten()
@@ -171,14 +172,14 @@ class Net:
         """
         if len(graph) != self.N:
             raise InputError(f"Another graph must have the same {self.N} agents, not {len(graph)}.")
-        return Net(graph, self.transport, self.observers)
+        return Net(graph, self._transport, self.observers)
 
     # ------------------------------------------------------------------ verbs
     def send(self, channel: str, x: Tensor) -> Sent:
         """Every agent's row to all its neighbours: (agents, D) -> what the agents hosted here received."""
         leaving = Leaving(channel, self._asks[self._leaves], x, self.i[self._leaves])
         got = self._exit(leaving, self._readers, {r: len(k) for r, k in self._from.items()})
-        if self.transport.size == 1:
+        if self._transport.size == 1:
             return Sent(x, self._at)
         rows = x.new_empty(len(self._senders), *x.shape[1:])
         rows[self._local] = x
@@ -234,7 +235,7 @@ class Net:
         """
         sizes = torch.from_numpy(np.array(self.graph.sizes))
         part = torch.cat(
-            [torch.tensor(divided(sizes[self.place == r].tolist(), most)) for r in range(self.transport.size)]
+            [torch.tensor(divided(sizes[self.place == r].tolist(), most)) for r in range(self._transport.size)]
         )
         count = int(part.max()) + 1
         if count == 1:
@@ -246,38 +247,10 @@ class Net:
         starts = np.cumsum([0, *map(len, agents)]).tolist()
         return tuple(Part(self, slice(starts[k], starts[k + 1]), self._asks[asks[k]], visits[k]) for k in range(count))
 
-    # ------------------------------------- the experimenter's view of all agents
-    def collect(self, rows: Tensor) -> Tensor | None:
-        """The rows of all agents in agent order, on process 0 (None elsewhere).
-
-        This is an instrument of the experimenter, not a message of an agent; it does not pass the exit.
-        """
-        if self.transport.size == 1:
-            return rows
-        if self.transport.rank:
-            self.transport.swap({0: rows}, {}, rows)
-            return None
-        counts = {r: int((self.place == r).sum()) for r in range(1, self.transport.size)}
-        got = self.transport.swap({}, counts, rows)
-        return torch.cat([rows, *(got[r] for r in sorted(got))])
-
-    def share(self, number: int) -> int:
-        """The number that process 0 has, known to all."""
-        others = range(1, self.transport.size)
-        word = torch.tensor([number])
-        if self.transport.rank:
-            return int(self.transport.swap({}, {0: 1}, word)[0])
-        self.transport.swap(dict.fromkeys(others, word), {}, word)
-        return number
-
-    def agree(self, wish: bool) -> bool:
-        """What process 0 wishes, known to all."""
-        return bool(self.share(int(wish)))
-
     # -------------------------------------------------------------- the one exit
     def _exit(self, leaving: Leaving, picks: dict[int, Tensor], expect: dict[int, int]) -> dict[int, Tensor]:
         """Everything that leaves an agent passes here, whether or not it leaves this process."""
         for observe in self.observers:
             observe(leaving)
         out = {r: leaving.rows[k] for r, k in picks.items() if len(k)}
-        return self.transport.swap(out, {r: k for r, k in expect.items() if k}, leaving.rows)
+        return self._transport.swap(out, {r: k for r, k in expect.items() if k}, leaving.rows)

@@ -12,6 +12,7 @@ from dpdl.net import Net
 from dpdl.privacy.clipping import PerSample
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
+from dpdl.run.view import gathered
 from dpdl.tasks.task import Task
 from dpdl.transport import Alone
 from dpdl.types import Batch
@@ -36,4 +37,4 @@ def play(algorithm: Algorithm, graph: Graph, rounds: int, transport=None, seen=(
     for t in range(1, rounds + 1):
         batches = [batches_of(len(graph), t)[int(a)] for a in net.agents]
         state, _ = algorithm.round(state, batches, net, GRAD, t)
-    return {key: net.collect(rows) for key, rows in state.items()}
+    return {key: gathered(transport or Alone(), net.place, rows) for key, rows in state.items()}

@@ -28,6 +28,7 @@ from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import EAVESDROPPER
 from dpdl.run.experiment import Experiment
 from dpdl.run.ledger import recompute
+from dpdl.run.view import gathered
 from dpdl.tasks.task import Task
 from dpdl.transport.threads import run_threads
 from dpdl.types import Batch
@@ -86,7 +87,7 @@ def test_numbers_are_the_same_on_any_placement(processes: int) -> None:
 
     def work(transport) -> None:
         net = Net(graph, transport)
-        found[transport.rank] = [net.collect(rows) for rows in play(algorithm, net, 8, gradient(2))]
+        found[transport.rank] = [gathered(transport, net.place, rows) for rows in play(algorithm, net, 8, gradient(2))]
 
     run_threads(processes, work)
     assert all(torch.equal(a, b) for a, b in zip(found[0], alone, strict=True))

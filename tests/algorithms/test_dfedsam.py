@@ -13,6 +13,7 @@ from dpdl.net import Leaving, Net
 from dpdl.privacy.clipping import PerSample, Unclipped
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
+from dpdl.run.view import gathered
 from dpdl.tasks.task import Task
 from dpdl.transport.threads import run_threads
 from dpdl.types import Batch
@@ -126,7 +127,9 @@ def test_numbers_are_the_same_on_any_placement(processes: int) -> None:
 
     def work(transport) -> None:
         net = Net(graph, transport)
-        found[transport.rank] = {key: net.collect(rows) for key, rows in play(algorithm, net, 4, 1).items()}
+        found[transport.rank] = {
+            key: gathered(transport, net.place, rows) for key, rows in play(algorithm, net, 4, 1).items()
+        }
 
     run_threads(processes, work)
     assert all(torch.equal(found[0][key], alone[key]) for key in alone)

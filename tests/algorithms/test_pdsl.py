@@ -17,6 +17,7 @@ from dpdl.net import Net
 from dpdl.privacy.clipping import PerSample
 from dpdl.privacy.mechanism import PrivateGradient
 from dpdl.privacy.noise import Reproducible
+from dpdl.run.view import gathered
 from dpdl.tasks.task import Task
 from dpdl.transport.threads import run_threads
 from dpdl.types import Batch
@@ -173,7 +174,9 @@ def test_numbers_are_the_same_on_any_placement(processes: int) -> None:
 
     def work(transport) -> None:
         net = Net(graph, transport)
-        found[transport.rank] = {key: net.collect(rows) for key, rows in play(pdsl(), net, 3, 1).items()}
+        found[transport.rank] = {
+            key: gathered(transport, net.place, rows) for key, rows in play(pdsl(), net, 3, 1).items()
+        }
 
     run_threads(processes, work)
     assert all(torch.equal(found[0][key], alone[key]) for key in alone)

@@ -21,6 +21,7 @@ from dpdl.privacy.threats import EAVESDROPPER
 from dpdl.run.experiment import Experiment
 from dpdl.run.observe import Gate
 from dpdl.run.planner import make_algorithm
+from dpdl.run.view import gathered
 from dpdl.tasks.task import Task
 from dpdl.transport import Alone, Transport
 from dpdl.transport.threads import run_threads
@@ -77,7 +78,8 @@ def play(
         state, info = chosen.round(state, [all_batches[int(a)] for a in net.agents], net, grad, t)
         assert {"train_loss", "broken_gradients"} <= set(info.values)
         assert all(value.shape == (len(net.agents),) for value in info.values.values())
-    return {key: rows for key, rows in ((key, net.collect(rows)) for key, rows in state.items()) if rows is not None}
+    found = {key: gathered(transport or Alone(), net.place, rows) for key, rows in state.items()}
+    return {key: rows for key, rows in found.items() if rows is not None}
 
 
 @every_algorithm
@@ -166,7 +168,7 @@ def test_rows_of_float32_have_the_same_bits_everywhere(name: str, options: dict,
         state = chosen.init(x[net.agents])
         for t in (1, 2, 3):
             state, _ = chosen.round(state, [batches[int(a)] for a in net.agents], net, grad, t)
-        return {key: net.collect(rows) for key, rows in state.items()}
+        return {key: gathered(transport, net.place, rows) for key, rows in state.items()}
 
     whole = work(Alone())
     assert whole["x"].dtype == torch.float32 and whole["x"].isfinite().all()

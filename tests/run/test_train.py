@@ -35,7 +35,7 @@ def changed(**options) -> dpdl.Experiment:
 def without_time(value):
     """A copy of metrics or a summary without what depends on the clock or the place."""
     if isinstance(value, dict):
-        return {k: without_time(v) for k, v in value.items() if k not in ("seconds", "run_dir")}
+        return {k: without_time(v) for k, v in value.items() if k not in ("seconds", "run_dir", "ledger_head")}
     return [without_time(v) for v in value] if isinstance(value, list) else value
 
 

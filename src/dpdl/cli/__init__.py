@@ -17,7 +17,7 @@ from dpdl.errors import DpdlError
 
 COMMANDS = {
     "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
-    "resume": ("dpdl.cli.run:resume", "Continue an interrupted run."),
+    "resume": ("dpdl.cli.run:resume", "Continue an interrupted run, or extend one."),
     "reproduce": ("dpdl.cli.reproduce:reproduce", "Cells of the paper's tables, run again, beside its numbers."),
     "compare": ("dpdl.cli.compare:compare", "Several algorithms under one budget: table and curves."),
     "tune": ("dpdl.cli.tune:tune", "Search for hyper-parameters on records held out of the training data."),

@@ -1,4 +1,4 @@
-"""`dpdl privacy sigma`, `dpdl privacy epsilon`, `dpdl privacy verify`."""
+"""`dpdl privacy sigma`, `dpdl privacy epsilon`; `dpdl privacy verify` is in `dpdl.cli.verify`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpdl.cli.options import experiment_options, given
+from dpdl.cli.verify import verify
 from dpdl.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,34 +109,7 @@ def epsilon(sigma: float, c1: float, as_json: bool, plot: Path | None, **options
         _draw(question, theorem1, sigma, listeners, plot, as_json)
 
 
-@privacy.command()
-@click.argument("run_dir", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
-def verify(run_dir: Path, as_json: bool) -> None:
-    """Recompute the epsilons of a run from its ledger and compare them with what it reported."""
-    from dpdl.privacy.threats import threat
-    from dpdl.run.ledger import recompute
-
-    try:
-        summary = json.loads((run_dir / "summary.json").read_text("utf-8"))["epsilon"]
-        asked = json.loads((run_dir / "experiment.json").read_text("utf-8"))["experiment"]["threat"]
-    except OSError as failure:
-        raise InputError(f"Run {str(run_dir)!r} has no result: {failure.filename}: {failure.strerror}.") from failure
-    except (ValueError, KeyError, TypeError) as failure:
-        raise InputError(f"The summary of run {str(run_dir)!r} is damaged: {failure}.") from failure
-    found = {name: _word(value) for name, value in recompute(run_dir / "ledger.jsonl").items()}
-    reported = {name: summary.get(name) for name in found}
-    agrees = all(_close(found[name], reported[name]) for name in found)
-    key = threat(asked).key
-    facts = {"reported": reported[key], "recomputed": found[key], "agrees": agrees, "threat": asked}
-    if as_json:
-        click.echo(json.dumps({**facts, "all": {"reported": reported, "recomputed": found}}, allow_nan=False))
-    else:
-        for name in found:
-            click.echo(f"{name:15} reported {_show(reported[name]):>10}   recomputed {_show(found[name]):>10}")
-        click.echo("The ledger agrees with the report." if agrees else "The ledger does NOT agree with the report.")
-    if not agrees:
-        click.get_current_context().exit(3)
+privacy.add_command(verify)
 
 
 def notes(question: Question, theorem1: Theorem1 | None, target: float, c1: float) -> list[str]:
@@ -247,9 +221,3 @@ def _words(values: Mapping[str, float | None]) -> dict[str, float | str | None]:
 
 def _show(value: float | str | None) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value or "-")
-
-
-def _close(found: float | str | None, reported: float | str | None) -> bool:
-    if isinstance(found, float) and isinstance(reported, float):
-        return math.isclose(found, reported, rel_tol=1e-9)
-    return found == reported

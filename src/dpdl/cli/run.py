@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,20 +70,25 @@ def run(
 
 @click.command()
 @click.argument("run_dir", type=click.Path(path_type=Path), metavar="RUN")
+@click.option("--rounds", type=int, default=None, help="extend the run to so many rounds, with the noise it has")
 @click.option("--placement", default="alone", show_default=True, help=PLACEMENT)
 @track_option
 @click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
 @click.option("--quiet", is_flag=True, help="no progress")
-def resume(run_dir: Path, placement: str, track: str | None, as_json: bool, quiet: bool) -> None:
-    """Continue an interrupted run from its last checkpoint.
+def resume(run_dir: Path, rounds: int | None, placement: str, track: str | None, as_json: bool, quiet: bool) -> None:
+    """Continue an interrupted run from its last checkpoint, or give it more rounds.
 
     With reproducible randomness the result is bit-identical to that of an uninterrupted run.
     """
+    from dpdl.run.extend import price
     from dpdl.run.track import Tracker, formats_in
     from dpdl.run.train import replan
 
     tracker = Tracker(run_dir, formats_in(track))
-    _go(replan(run_dir, progress=not quiet), run_dir, placement, tracker, as_json, quiet, again=True)
+    p = replan(run_dir, progress=not quiet, rounds=rounds)
+    if rounds is not None and os.environ.get("RANK", "0") == "0":
+        click.echo(price(p, run_dir), err=True)
+    _go(p, run_dir, placement, tracker, as_json, quiet, again=True)
 
 
 def _go(

@@ -17,12 +17,20 @@ from dpdl.run.files import write
 
 
 class Checkpoint(NamedTuple):
-    """All agents' state after a round."""
+    """The state of all agents, or of some, after a round."""
 
     round: int
     seconds: float  # spent so far
-    state: Mapping[str, Tensor]  # name -> (N, ...)
-    totals: Tensor  # (N, 2) int64: bytes sent, broken gradients
+    state: Mapping[str, Tensor]  # name -> (agents, ...)
+    totals: Tensor  # (agents, 2) int64: bytes sent, broken gradients
+    agents: tuple[int, ...] | None = None  # their numbers, one per row; None: all agents, in order
+
+
+class Label(NamedTuple):
+    """What a checkpoint says of itself before it is read."""
+
+    round: int
+    agents: frozenset[int] | None  # None: all
 
 
 def store(path: Path, checkpoint: Checkpoint) -> None:
@@ -30,6 +38,8 @@ def store(path: Path, checkpoint: Checkpoint) -> None:
     tensors = {f"state.{name}": t.contiguous() for name, t in checkpoint.state.items()}
     tensors["totals"] = checkpoint.totals
     facts = {"round": str(checkpoint.round), "seconds": repr(checkpoint.seconds)}
+    if checkpoint.agents is not None:
+        facts["agents"] = " ".join(map(str, checkpoint.agents))
     write(path, save(tensors, {**facts, "sha256": _digest(tensors, facts)}))
 
 
@@ -41,12 +51,30 @@ def restore(path: Path) -> Checkpoint:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         expected = facts.pop("sha256")
         round, seconds = int(facts["round"]), float(facts["seconds"])
+        agents = tuple(map(int, facts["agents"].split())) if "agents" in facts else None
     except (SafetensorError, KeyError, ValueError, OSError) as failure:
         raise InputError(f"Checkpoint {str(path)!r} cannot be read: {failure}.") from failure
     if _digest(tensors, facts) != expected:
         raise InputError(f"Checkpoint {str(path)!r} is damaged: its content does not have the hash it was saved with.")
     totals = tensors.pop("totals")
-    return Checkpoint(round, seconds, {name.removeprefix("state."): t for name, t in tensors.items()}, totals)
+    return Checkpoint(round, seconds, {name.removeprefix("state."): t for name, t in tensors.items()}, totals, agents)
+
+
+def label(path: Path) -> Label:
+    """What a checkpoint is of, without its rows."""
+    try:
+        with safe_open(path, "pt") as file:
+            facts = dict(file.metadata() or {})
+        agents = frozenset(map(int, facts["agents"].split())) if "agents" in facts else None
+        return Label(int(facts["round"]), agents)
+    except (SafetensorError, KeyError, ValueError, OSError) as failure:
+        raise InputError(f"Checkpoint {str(path)!r} cannot be read: {failure}.") from failure
+
+
+def digest(path: Path) -> str:
+    """The hash that a checkpoint was saved with."""
+    with safe_open(path, "pt") as file:
+        return str((file.metadata() or {}).get("sha256"))
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:

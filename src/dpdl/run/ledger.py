@@ -1,117 +1,160 @@
 """The privacy ledger of a run: what was released, by whom, to whom, with which noise.
 
 The first line of `ledger.jsonl` holds the mechanism. Every further line is one round, written before anything of it is
-sent: debit first. A round that a crash interrupted therefore stays on the bill. When it is run again with reproducible
-randomness, the same bytes leave once more, which reveals nothing new, and its line is dropped; with secure randomness
-it is a new release, and both lines count. Epsilon can be recomputed from this file alone.
+sent: debit first. A round that a crash interrupted therefore stays on the bill. Lines are only ever added, each with
+the hash of the line before it (`dpdl.run.book` has the format). A round that is run again is entered again: with
+reproducible randomness the same bytes leave once more, which reveals nothing new and costs nothing; with secure
+randomness it is a new release, and both lines count. A run goes on with the mechanism of its ledger or not at all.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpdl import __version__
 from dpdl.errors import InputError
-from dpdl.privacy.accounting import Step, epsilon
 from dpdl.privacy.threats import USUAL, threat
 from dpdl.run import files
+from dpdl.run.bill import BY_NAME, bill, options_of, weights_of
+from dpdl.run.book import FORMAT, START, Book, line_hash, read
 from dpdl.run.plan import Plan
+
+LEDGER = "ledger.jsonl"
 
 
 def header(p: Plan) -> dict[str, Any]:
-    """The mechanism of every agent."""
+    """The mechanism of every agent, and all options that change what leaves."""
     q, e = p.question, p.experiment
     agents = range(len(p.graph))
     listeners = dict.fromkeys([*USUAL, threat(e.threat)])
     return {
-        "ledger": 1,
-        "algorithm": e.algorithm,
-        "threat": e.threat,
-        "relation": q.relation,
-        "sampling": e.sampling,
-        "clip_unit": e.clip_unit,
-        "delta": q.delta,
-        "batch": q.batch,
+        "ledger": FORMAT,
+        "version": __version__,
+        "rounds": e.rounds,
+        **{name: getattr(e, name) for name in BY_NAME},
         "records": list(q.records),
+        "parameters": q.size,
         "sigma": p.grad.noise_multiplier,
         "noise_factors": None if p.grad.factors is None else p.grad.factors.tolist(),
         "neighbours": [[int(j) for j in p.graph.neighbours(i) if j != i] for i in agents],
+        "weights": weights_of(p.graph),
         "releases": [vars(release) for release in p.algorithm.releases(p.grad)],
         "sigma_eff": {str(t): [q.step(i, p.grad.noise_multiplier, t).sigma for i in agents] for t in listeners},
+        "options": options_of(e),
     }
 
 
 class Ledger:
-    """The file, on process 0."""
+    """The file, on process 0. It only grows."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self._path = path
-        self._repeatable = plan.grad.randomness.repeatable
-        self._header = header(plan)
         self._plan = plan
+        self._left: set[int] = set()
+        self.head = START
 
     def open(self, done: int) -> int:
         """Start, or go on after round `done`; how many rounds are on the bill."""
-        rounds = [t for t, _ in _rounds(self._path)] if self._path.exists() else []
-        if self._repeatable:
-            rounds = [t for t in rounds if t <= done]
-        lines = [self._header, *map(self._line, rounds)]
-        files.write(self._path, "".join(json.dumps(line) + "\n" for line in lines).encode())
-        return len(rounds)
+        book = going_on(self._path, self._plan)
+        if book is None:
+            line = self._next(header(self._plan))
+            files.write(self._path, line)
+            return 0
+        self._mend(book)
+        book = read(self._path)
+        self.head, self._left = book.head, {entry.round for entry in book.entries}
+        if book.format < FORMAT:
+            self._add({**header(self._plan), "above": book.sha256}, durable=True)
+        elif book.rounds != self._plan.experiment.rounds:
+            self._add({"rounds": self._plan.experiment.rounds}, durable=True)
+        return read(self._path).billed(done)
 
     def debit(self, t: int) -> None:
         """Round t is about to leave."""
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(self._line(t)) + "\n")
-            file.flush()
-            if not self._repeatable:  # a bill that a power cut forgets would be paid by nobody
-                os.fsync(file.fileno())
-
-    def _line(self, t: int) -> dict[str, Any]:
-        """Round t, and who pays for it if not all do."""
         graph, disclosure = self._plan.graph, self._plan.algorithm.disclosure
         paying = [i for i in range(len(graph)) if disclosure.active(graph, i, t)]
-        return {"round": t} if len(paying) == len(graph) else {"round": t, "agents": paying}
+        line: dict[str, Any] = {"round": t}
+        if len(paying) < len(graph):
+            line["agents"] = paying
+        if t in self._left:
+            line["again"] = True
+        self._left.add(t)
+        # A bill that a power cut forgets would be paid by nobody.
+        self._add(line, durable=not self._plan.grad.randomness.repeatable)
+
+    def _add(self, line: Mapping[str, Any], durable: bool) -> None:
+        with self._path.open("ab") as file:
+            file.write(self._next(line))
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+
+    def _next(self, line: Mapping[str, Any]) -> bytes:
+        content = json.dumps({**line, "prev": self.head}).encode()
+        self.head = line_hash(content)
+        return content + b"\n"
+
+    def _mend(self, book: Book) -> None:
+        """Drop what a crash cut off behind the last whole line: it was not paid for, and nothing of it had left."""
+        if self._path.stat().st_size > book.size:
+            os.truncate(self._path, book.size)
+        if not book.closed:
+            with self._path.open("ab") as file:
+                file.write(b"\n")
+
+
+def going_on(path: Path, plan: Plan) -> Book | None:
+    """The ledger that a plan goes on with (None: there is none yet); one of another mechanism is refused."""
+    if not path.exists() or b"\n" not in path.read_bytes():  # not even its header was written to the end
+        return None
+    book, run = read(path), path.parent
+    if book.breaks:
+        raise InputError(
+            f"Ledger {str(path)!r} was changed: line {book.breaks[0]} does not follow the line before; the run cannot "
+            "go on with it."
+        )
+    now = json.loads(json.dumps(header(plan)))
+    for name, before, after in _differences(book.header, now):
+        raise InputError(
+            f"Run {str(run)!r} was started with {_change(name, before, after)}; undo that. To extend a run: "
+            f"dpdl resume {run} --rounds N."
+        )
+    check_rounds(run, book, plan.experiment.rounds)
+    return book
+
+
+def check_rounds(run: Path, book: Book, rounds: int) -> None:
+    """Refuse to end a run before a round that has left."""
+    least = max(1, book.last)
+    if rounds < least:
+        raise InputError(f"Run {str(run)!r} has run {book.last} rounds: rounds must be at least {least}, not {rounds}.")
 
 
 def recompute(path: Path) -> dict[str, float]:
     """The largest epsilon over the agents, per threat, from the ledger alone; infinity where nothing bounds it."""
-    try:
-        first = json.loads(path.read_text("utf-8").split("\n", 1)[0])
-        steps = {name: _steps(first, sigmas) for name, sigmas in first["sigma_eff"].items()}
-        rounds = _rounds(path)
-        counts = [sum(agents is None or i in agents for _, agents in rounds) for i in range(len(first["records"]))]
-    except OSError as failure:
-        raise InputError(f"Ledger {str(path)!r} cannot be read: {failure.strerror}.") from failure
-    except (ValueError, KeyError, TypeError, AttributeError) as failure:
-        raise InputError(f"Ledger {str(path)!r} is damaged: {failure}.") from failure
-    worst = {}
-    for name, of_agents in steps.items():
-        different = set(zip(of_agents, counts, strict=True))
-        spent = [epsilon([pair], first["delta"], first["relation"]) for pair in different]
-        worst[threat(name).key] = max(spent) if all(s.sigma > 0 for s in of_agents) else math.inf
-    return worst
+    return bill(read(path))
 
 
-def _steps(first: Mapping[str, Any], sigmas: list[float]) -> list[Step]:
-    fixed = first["sampling"] == "fixed"
-    return [Step(s, first["batch"], n, fixed) for s, n in zip(sigmas, first["records"], strict=True)]
+MECHANISM = (*BY_NAME, "sigma", "records", "neighbours", "weights", "noise_factors", "parameters")
 
 
-def _rounds(path: Path) -> list[tuple[int, list[int] | None]]:
-    """Rounds on the bill, and who paid (None: all).
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What a ledger's header says and a plan does not."""
+    for name in MECHANISM:
+        if name in before and before[name] != now[name]:
+            yield name, before[name], now[name]
+    for name, value in before.get("options", {}).items():
+        if name in now["options"] and value != now["options"][name]:
+            yield name, value, now["options"][name]
 
-    A line that a crash cut off had not been paid for yet, nor had anything been sent.
-    """
-    found = []
-    for line in path.read_text("utf-8").splitlines()[1:]:
-        try:
-            entry = json.loads(line)
-            found.append((int(entry["round"]), entry.get("agents")))
-        except (ValueError, KeyError, TypeError):
-            break
-    return found
+
+def _change(name: str, before: Any, after: Any) -> str:
+    """What was and what is, with values if they are short."""
+    name = "graph" if name in ("neighbours", "weights") else name
+    if max(len(repr(before)), len(repr(after))) > 60:
+        return f"another {name} than its experiment.json now gives"
+    return f"{name} = {before!r}, but its experiment.json now gives {after!r}"

@@ -17,13 +17,16 @@ from dpdl.algorithms import Info, State
 from dpdl.errors import InputError, RunFailed
 from dpdl.net import Net
 from dpdl.run.checkpoint import Checkpoint
+from dpdl.run.control import Control
 from dpdl.run.interrupt import Interrupted
-from dpdl.run.ledger import Ledger
-from dpdl.run.observe import Examiner, Gate, Meter, measure
+from dpdl.run.ledger import LEDGER, Ledger
+from dpdl.run.observe import Examiner, Gate, Meter, described
 from dpdl.run.plan import Plan
 from dpdl.run.record import FOLDER, Recorder, Wish, play_aside
+from dpdl.run.states import States
 from dpdl.run.store import RunFolder
 from dpdl.run.summary import epsilon_so_far
+from dpdl.run.view import view
 from dpdl.transport import Transport
 
 MEAN = "mean"
@@ -38,39 +41,50 @@ class Job:
     """What all processes of a run are given."""
 
     plan: Plan
-    start: Checkpoint | None  # None: from the beginning
     watch: Watch
     stop: threading.Event
     record: Wish | None = None
 
 
+@dataclass(frozen=True)
+class Place:
+    """What one process of a run has to itself."""
+
+    transport: Transport
+    folder: RunFolder | None  # process 0 only; None: nothing is written
+    states: States | None  # where checkpoints are; None: there are none
+    start: Checkpoint | None  # of the agents hosted here; None: from the beginning
+
+
 class Loop:
     """One process of a run: the agents it hosts, and where they stand."""
 
-    def __init__(self, job: Job, transport: Transport, folder: RunFolder | None) -> None:
-        """`folder` is given to process 0 only."""
-        p, start = job.plan, job.start
+    def __init__(self, job: Job, here: Place) -> None:
+        p, start, transport, folder = job.plan, here.start, here.transport, here.folder
         self.job = job
         self.folder = folder
+        self._rank = transport.rank
         self.metrics = folder.metrics() if folder else []
         self._meter = Meter(len(p.graph))
         gate = Gate(p.algorithm.releases(p.grad))
         self._recorder = _recorder(job, transport, folder)
         self._net = Net(p.graph, transport, [gate, self._meter, *([self._recorder] if self._recorder else [])])
+        self._view = view(transport, self._net.place, here.states, p.grad.randomness.repeatable)
+        self._control = Control(transport)
         self._examiner = Examiner(p.task, p.data)
         agents = self._net.agents
         self._done = start.round if start else 0
-        self._ledger = Ledger(folder.path / "ledger.jsonl", p) if folder else None
+        self._ledger = Ledger(folder.path / LEDGER, p) if folder else None
         opened = self._ledger.open(self._done) if self._ledger else self._done
-        self.billed = self._net.share(opened)  # rounds that were paid for
+        self.billed = self._control.share(opened)  # rounds that were paid for
         self.end = self._last_round()
         self._opened = time.perf_counter()
         self._began = self._opened - (start.seconds if start else 0.0)
         self._evaluating = 0.0
-        self._broken = start.totals[agents, 1] if start else torch.zeros(len(agents), dtype=torch.int64)
+        self._broken = start.totals[:, 1].clone() if start else torch.zeros(len(agents), dtype=torch.int64)
         if start:
-            self._meter.bytes[agents] = start.totals[agents, 0]
-            state = {name: rows[agents].clone() for name, rows in start.state.items()}
+            self._meter.bytes[agents] = start.totals[:, 0]
+            state = {name: rows.clone() for name, rows in start.state.items()}
         else:
             state = dict(p.algorithm.init(p.task.initial.repeat(len(agents), 1)))
         self._mean = state.pop(MEAN, None)  # of the last models, if that was asked for
@@ -95,15 +109,22 @@ class Loop:
             found = self._measure(info, t) if due else None
             if t % e.checkpoint_every == 0 or t == self.end:
                 self._save(t)
-            if self._net.transport.rank == 0:
+            if self._rank == 0:
                 self.job.watch(t, found)
-        return self._collect_finite(self._models(), self.end)
+        return self._finite_models(self.end)
+
+    @property
+    def ledger_head(self) -> str | None:
+        """The hash of the ledger's last line; None where no ledger is kept."""
+        return self._ledger.head if self._ledger else None
 
     def _average(self, t: int) -> None:
         """Enter the models of a late round into their mean: it is made of what was sent, and costs no privacy."""
         count = t - self.end + math.floor(self.job.plan.experiment.average * self.end)
         x = self._state["x"]
-        if count == 1:
+        if count < 1:
+            self._mean = None  # of a run that ended earlier, before it was extended
+        elif count == 1:
             self._mean = x.clone()
         elif self._mean is not None:
             self._mean += (x - self._mean) / count
@@ -128,7 +149,7 @@ class Loop:
         stopping = self.job.stop.is_set()
         if self._ledger and not stopping:
             self._ledger.debit(t)
-        if self._net.agree(stopping):
+        if self._control.agree(stopping):
             if t > 1:
                 self._save(t - 1)
             raise Interrupted(f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}{self._advice()}")
@@ -146,16 +167,18 @@ class Loop:
             self._evaluating += time.perf_counter() - began
 
     def _measured(self, info: Info, t: int) -> dict[str, Any] | None:
-        models = self._collect_finite(self._models(), t)
-        totals = self._net.collect(self._totals())
-        found = measure(self._net, self._examiner, self._models(), models, info)
-        if found is None or totals is None:
+        x, models = self._models(), self._finite_models(t)
+        accuracy = self._view.accuracy(self._examiner, x, models)
+        values = self._view.diagnostics(info.values)
+        broken = self._view.broken(self._broken)
+        sent = self._control.gather(int(self._meter.bytes[self._net.agents].sum()))
+        if models is None or accuracy is None or values is None:
             return None
-        sent, broken = totals.sum(dim=0).tolist()
-        seconds = time.perf_counter() - self._began
+        average = float(self._examiner.accuracy(models.mean(dim=0, keepdim=True)))
         spent = epsilon_so_far(self.job.plan, self.billed)
-        totals_so_far = {"epsilon": spent, "bytes_sent": sent, "broken_gradients": broken}
-        found = {"round": t, **found, **totals_so_far, "seconds": round(seconds, 3)}
+        seconds = time.perf_counter() - self._began
+        so_far = {"epsilon": spent, "bytes_sent": sum(sent), "broken_gradients": broken, "seconds": round(seconds, 3)}
+        found = {"round": t, **described(models, accuracy, average, values), **so_far}
         self.metrics.append(found)
         if self.folder:
             self.folder.append(found)
@@ -163,23 +186,26 @@ class Loop:
 
     def _save(self, t: int) -> None:
         rows = self._state if self._mean is None else {**self._state, MEAN: self._mean}
-        state = {name: self._collect_finite(of, t) for name, of in rows.items()}
-        totals = self._net.collect(self._totals())
-        if self.folder and totals is not None:
-            whole = {name: rows for name, rows in state.items() if rows is not None}
-            self.folder.save(Checkpoint(t, time.perf_counter() - self._began, whole, totals))
+        diverged = self._control.gather(not all(of.isfinite().all() for of in rows.values()))
+        if self._control.agree(any(diverged)):
+            raise _diverged(t)
+        agents = self._net.agents
+        totals = torch.stack([self._meter.bytes[agents], self._broken], dim=1)
+        self._view.save(Checkpoint(t, time.perf_counter() - self._began, rows, totals, tuple(agents.tolist())))
 
-    def _totals(self) -> Tensor:
-        return torch.stack([self._meter.bytes[self._net.agents], self._broken], dim=1)
-
-    def _collect_finite(self, rows: Tensor, t: int) -> Tensor | None:
-        whole = self._net.collect(rows)
-        if whole is not None and not whole.isfinite().all():
-            raise RunFailed(f"Training diverged: the models are no longer finite in round {t}; choose a smaller lr.")
-        return whole
+    def _finite_models(self, t: int) -> Tensor | None:
+        """All models, on process 0."""
+        models = self._view.models(self._models())
+        if models is not None and not models.isfinite().all():
+            raise _diverged(t)
+        return models
 
     def _advice(self) -> str:
         return f"; its state is saved, continue with: dpdl resume {self.folder.path}" if self.folder else ""
+
+
+def _diverged(t: int) -> RunFailed:
+    return RunFailed(f"Training diverged: the models are no longer finite in round {t}; choose a smaller lr.")
 
 
 def _recorder(job: Job, transport: Transport, folder: RunFolder | None) -> Recorder | None:

@@ -1,17 +1,16 @@
-"""What is measured while training. The experimenter sees all agents; no agent and no adversary has this view."""
+"""What is measured while training; `dpdl.run.view` says who may know which part of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from dpdl.algorithms import Info
 from dpdl.errors import PrivacyRefused
-from dpdl.net import Leaving, Net
+from dpdl.net import Leaving
 from dpdl.parallel import each
 from dpdl.privacy.releases import Release
 from dpdl.rows import first_equal
@@ -73,15 +72,13 @@ class Examiner:
         return torch.tensor([counts[k] / self._records for k in first], dtype=torch.float64)
 
 
-def measure(net: Net, examiner: Examiner, x: Tensor, models: Tensor | None, info: Info) -> dict[str, Any] | None:
-    """The metrics of one round, on process 0, which also has all `models` (None elsewhere). All processes call it."""
-    local = torch.stack([examiner.accuracy(x), *info.values.values()], dim=1)
-    table = net.collect(local)
-    if table is None or models is None:
-        return None
-    values = dict(zip(["accuracy", *info.values], table.T, strict=True))
-    average = models.mean(dim=0, keepdim=True)
-    accuracy, loss = values.pop("accuracy"), values.pop("train_loss")
+def described(models: Tensor, accuracy: Tensor, average: float, values: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The metrics of one round from all models, their accuracy, that of their average, and what agents said of it.
+
+    What no agent may say is None, or left out when it is not in every algorithm.
+    """
+    said = dict(values)
+    loss = said.pop("train_loss", accuracy.new_zeros(0))
     return {
         "train_loss": {
             name: _finite(loss, of) for name, of in (("mean", torch.mean), ("min", torch.min), ("max", torch.max))
@@ -90,10 +87,10 @@ def measure(net: Net, examiner: Examiner, x: Tensor, models: Tensor | None, info
             "mean": float(accuracy.mean()),
             "worst": float(accuracy.min()),
             "best": float(accuracy.max()),
-            "average_model": float(examiner.accuracy(average)),
+            "average_model": average,
         },
         "consensus_distance": consensus_distance(models),
-        **{name: _finite(value, torch.mean) for name, value in values.items()},
+        **{name: _finite(value, torch.mean) for name, value in said.items()},
     }
 
 

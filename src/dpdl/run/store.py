@@ -1,8 +1,8 @@
 """The run folder: plain files that other programs may read.
 
-`experiment.json` says what is run, `metrics.jsonl` has one object per evaluated round, `state.safetensors` is the last
-checkpoint, `summary.json` the result, `timing.json` where the time went. A folder without a summary holds an
-unfinished run.
+`experiment.json` says what is run, `metrics.jsonl` has one object per evaluated round, `ledger.jsonl` what left,
+`summary.json` is the result, `timing.json` says where the time went. A folder without a summary holds an unfinished
+run. The checkpoints are in `dpdl.run.states`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Any
 from dpdl import __version__
 from dpdl.errors import InputError, RunFailed
 from dpdl.run import files
-from dpdl.run.checkpoint import Checkpoint, restore, store
+from dpdl.run.checkpoint import Checkpoint, restore
 from dpdl.run.experiment import Experiment, from_mapping
+from dpdl.run.states import WHOLE
 from dpdl.transport import PeerLost
 
 FORMAT = 1
@@ -45,12 +46,11 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._metrics = path / "metrics.jsonl"
-        self._state = path / "state.safetensors"
 
     @classmethod
     def create(cls, path: Path, facts: dict[str, Any], experiment: Experiment) -> RunFolder:
         """A new run; a folder that holds one already is refused."""
-        if (path / "experiment.json").exists():
+        if cls(path).exists():
             raise InputError(
                 f"Folder {str(path)!r} already holds a run; continue it with `dpdl resume {path}` or choose another "
                 "--out."
@@ -62,6 +62,24 @@ class RunFolder:
         except OSError as failure:
             raise InputError(f"Output folder {str(path)!r} cannot be written: {failure.strerror}.") from failure
         return cls(path)
+
+    def exists(self) -> bool:
+        """Whether there is a run."""
+        return (self.path / "experiment.json").exists()
+
+    def amend(self, experiment: Experiment) -> None:
+        """Write the number of rounds and the sigma that a run goes on with, if they are other ones; it is unfinished.
+
+        The file keeps its time, from which other programs count the seconds of the run.
+        """
+        path, (_, content) = self.path / "experiment.json", self.read()
+        asked = {"rounds": experiment.rounds, "sigma": experiment.sigma}
+        if {name: content["experiment"].get(name) for name in asked} == asked:
+            return
+        was = path.stat()
+        files.write_json(path, {**content, "experiment": {**content["experiment"], **asked}})
+        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+        self.summary_path.unlink(missing_ok=True)
 
     def read(self) -> tuple[Experiment, dict[str, Any]]:
         """What is run here, and the facts it was started with."""
@@ -82,13 +100,22 @@ class RunFolder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One writer at a time; a failing disk becomes a `RunFailed` that says what is safe."""
+        """One writer at a time, `advising`."""
         lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
+            with self.advising():
+                yield
         except BlockingIOError as failure:
             raise InputError(f"Run {str(self.path)!r} is being written by another process.") from failure
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def advising(self) -> Iterator[None]:
+        """A failing disk, or a process that is gone, becomes a `RunFailed` that says what is safe."""
+        try:
+            yield
         except PeerLost as failure:
             raise RunFailed(f"{failure} What was saved is intact; continue with: dpdl resume {self.path}.") from failure
         except OSError as failure:
@@ -96,8 +123,6 @@ class RunFolder:
                 f"Writing to {str(self.path)!r} failed: {failure.strerror or failure}. What was written before is "
                 f"intact; continue with: dpdl resume {self.path}."
             ) from failure
-        finally:
-            os.close(lock)
 
     # ----------------------------------------------------------------- metrics
     def metrics(self) -> list[dict[str, Any]]:
@@ -123,13 +148,10 @@ class RunFolder:
         files.write(self._metrics, "".join(kept).encode())
 
     # ------------------------------------------------------------------- state
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint."""
-        store(self._state, checkpoint)
-
     def last(self) -> Checkpoint | None:
-        """The last checkpoint, if there is one."""
-        return restore(self._state) if self._state.exists() else None
+        """The last checkpoint that one process wrote for all agents, if there is one."""
+        path = self.path / WHOLE
+        return restore(path) if path.exists() else None
 
     # ----------------------------------------------------------------- summary
     @property

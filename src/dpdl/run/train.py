@@ -11,16 +11,22 @@ from torch import Tensor, nn
 
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
-from dpdl.net import blocks
 from dpdl.parallel import one_thread_per_operation
+from dpdl.run.checkpoint import Checkpoint
+from dpdl.run.control import Control
 from dpdl.run.experiment import Experiment
+from dpdl.run.extend import extended, pinned
 from dpdl.run.interrupt import interruptible
-from dpdl.run.loop import Job, Loop, Watch
+from dpdl.run.ledger import LEDGER, going_on
+from dpdl.run.loop import Job, Loop, Place, Watch
+from dpdl.run.meeting import meet
 from dpdl.run.placement import place
 from dpdl.run.plan import Plan, plan
 from dpdl.run.record import Wish, check, wish_in
+from dpdl.run.states import States
 from dpdl.run.store import RunFolder
 from dpdl.run.summary import summarise
+from dpdl.run.view import records_stay
 from dpdl.tasks.data import Dataset
 from dpdl.transport import Transport
 
@@ -71,12 +77,14 @@ def resume(
     graph: Graph | None = None,
     placement: str = "alone",
     watch: Watch | None = None,
+    rounds: int | None = None,
 ) -> Result:
     """Continue an interrupted run from its last checkpoint, as if it had never stopped.
 
-    Give the same data, module and graph objects that were given to `train`, if any.
+    Give the same data, module and graph objects that were given to `train`, if any. With `rounds`, a run that has ended
+    or will is extended to so many, with the noise it has; `dpdl.run.extend.price` says what that costs.
     """
-    p = replan(Path(run_dir), data=data, model=model, graph=graph)
+    p = replan(Path(run_dir), data=data, model=model, graph=graph, rounds=rounds)
     return _here(launch(p, out=Path(run_dir), again=True, placement=placement, watch=watch))
 
 
@@ -87,9 +95,11 @@ def replan(
     model: nn.Module | None = None,
     graph: Graph | None = None,
     progress: bool = False,
+    rounds: int | None = None,
 ) -> Plan:
-    """The plan of an existing run; other data than it was started with are refused."""
+    """The plan of an existing run, or of one with more rounds; other data than it was started with are refused."""
     experiment, facts = RunFolder(run_dir).read()
+    experiment = pinned(run_dir, experiment, facts) if rounds is None else extended(run_dir, experiment, rounds)
     p = plan(experiment, data=data, model=model, graph=graph, progress=progress)
     for name, value in _facts(p).items():
         if facts.get(name) != value:
@@ -112,37 +122,58 @@ def launch(
     """
     if again and out:
         record = wish_in(out)
+        going_on(out / LEDGER, p)  # refuses another mechanism before anything is touched
     if record:
         check(record, p)
-    start = RunFolder(out).last() if out and again else None
     results: list[Result] = []
 
     def work(transport: Transport) -> None:
-        blocks(len(p.graph), transport.size)  # refuse too many processes before anything is written
-        if transport.rank or out is None:
-            result = _run(job, transport, None)
+        start = meet(transport, p, out if again else None)
+        if out is None:
+            result = _run(job, Place(transport, None, None, start))
+        elif transport.rank:
+            result = _run_elsewhere(job, transport, out if again else None, start)
         else:
             folder = RunFolder(out) if again else RunFolder.create(out, _facts(p), p.experiment)
             with folder.writing():
+                folder.amend(p.experiment)
                 folder.forget_after(start.round if start else 0)
-                result = _run(job, transport, folder)
+                Control(transport).name(str(out))
+                result = _run(job, Place(transport, folder, States(out), start))
         if result:
             results.append(result)
 
     with one_thread_per_operation(), interruptible() as stop:
-        job = Job(p, start, watch or (lambda t, metrics: None), stop, record)
+        job = Job(p, watch or (lambda t, metrics: None), stop, record)
         place(placement, work)
     return results[0] if results else None
 
 
-def _run(job: Job, transport: Transport, folder: RunFolder | None) -> Result | None:
-    loop = Loop(job, transport, folder)
+def _run_elsewhere(job: Job, transport: Transport, out: Path | None, start: Checkpoint | None) -> Result | None:
+    """Any process but 0. If records are to be protected, it keeps its agents' state itself, in a folder of that name.
+
+    On a disk of its own it has the folder to itself; `out` is given when it was asked to go on with one.
+    """
+    path = Path(Control(transport).name(""))
+    if not records_stay(transport, job.plan.grad.randomness.repeatable):
+        return _run(job, Place(transport, None, None, start))
+    folder = RunFolder(out or path)
+    if not folder.exists():
+        RunFolder.create(folder.path, _facts(job.plan), job.plan.experiment)
+    with folder.advising():
+        folder.amend(job.plan.experiment)
+        return _run(job, Place(transport, None, States(folder.path), start))
+
+
+def _run(job: Job, here: Place) -> Result | None:
+    loop, folder = Loop(job, here), here.folder
     models = loop.run()
     if models is None:
         return None
     if not loop.metrics:
         raise PrivacyRefused(_spent(job.plan, 0))
     summary = summarise(job.plan, loop.metrics[-1], loop.billed, str(folder.path) if folder else None)
+    summary["ledger_head"] = loop.ledger_head
     timing = loop.timing()
     if folder:
         folder.finish(summary, timing)

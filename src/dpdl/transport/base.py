@@ -31,6 +31,11 @@ class Transport(Protocol):
         """How many processes there are."""
         ...
 
+    @property
+    def apart(self) -> bool:
+        """Whether what is swapped crosses a link, to a process that may belong to somebody else."""
+        ...
+
     def swap(self, out: Mapping[int, Tensor], expect: Mapping[int, int], like: Tensor) -> dict[int, Tensor]:
         """Give `out[r]` to each process r and return what `expect` says: `expect[r]` rows from each process r.
 
@@ -45,6 +50,7 @@ class Alone:
 
     rank = 0
     size = 1
+    apart = False
 
     def swap(self, out: Mapping[int, Tensor], expect: Mapping[int, int], like: Tensor) -> dict[int, Tensor]:
         """Nothing to give, nothing to get."""

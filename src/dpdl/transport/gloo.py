@@ -27,6 +27,7 @@ class Gloo:
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
         self.size = size
+        self.apart = size > 1
 
     def swap(self, out: Mapping[int, Tensor], expect: Mapping[int, int], like: Tensor) -> dict[int, Tensor]:
         """All sends and receives of one exchange are under way at once."""

@@ -16,11 +16,15 @@ Box = queue.SimpleQueue[Tensor | None]
 
 @final
 class Threads:
-    """One of several threads; a box per ordered pair holds what was given and not yet taken."""
+    """One of several threads; a box per ordered pair holds what was given and not yet taken.
 
-    def __init__(self, rank: int, size: int, boxes: Mapping[tuple[int, int], Box]) -> None:
+    Threads of one process are not `apart`, unless they are to play processes that are.
+    """
+
+    def __init__(self, rank: int, size: int, boxes: Mapping[tuple[int, int], Box], apart: bool = False) -> None:
         self.rank = rank
         self.size = size
+        self.apart = apart
         self._boxes = boxes
 
     def swap(self, out: Mapping[int, Tensor], expect: Mapping[int, int], like: Tensor) -> dict[int, Tensor]:
@@ -42,7 +46,7 @@ class Threads:
         return rows
 
 
-def run_threads(size: int, work: Callable[[Threads], None]) -> None:
+def run_threads(size: int, work: Callable[[Threads], None], apart: bool = False) -> None:
     """Run `work` once per rank; rank 0 runs on the calling thread, so that signals reach it.
 
     The error raised is that of the lowest rank that failed by itself, not the `PeerLost` of those who waited for it.
@@ -51,7 +55,7 @@ def run_threads(size: int, work: Callable[[Threads], None]) -> None:
     failures: dict[int, BaseException] = {}
 
     def one(rank: int) -> None:
-        transport = Threads(rank, size, boxes)
+        transport = Threads(rank, size, boxes, apart)
         try:
             work(transport)
         except BaseException as failure:

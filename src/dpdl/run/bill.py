@@ -1,0 +1,104 @@
+"""From the lines of a ledger to epsilons, by the same road that a plan takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpdl.errors import InputError
+from dpdl.graph import Graph
+from dpdl.privacy.accounting import Step, epsilon
+from dpdl.privacy.threats import USUAL, Threat, threat
+from dpdl.run.book import Book
+from dpdl.run.experiment import Experiment, from_mapping
+from dpdl.run.planner import Question, make_algorithm, make_question
+
+BY_NAME = ("algorithm", "threat", "relation", "sampling", "clip_unit", "clip", "delta", "batch", "randomness")
+"""Options that a header has beside its numbers; all others that matter are under `options`."""
+NOT_IN_A_ROUND = ("rounds", "average", "eval_every", "checkpoint_every", "epsilon", "noise", "budget", "c2", "h")
+"""Options that change nothing of what leaves in a round."""
+BY_VALUE = ("sigma", "dataset", "graph", "agents", "weights")
+"""Options that name what the header or `experiment.json` has exactly: sigma, the mixing matrix, a hash of the data."""
+
+
+def options_of(e: Experiment) -> dict[str, Any]:
+    """The options for a header's `options`."""
+    others = {*BY_NAME, *NOT_IN_A_ROUND, *BY_VALUE}
+    return {name: value for name, value in e.as_dict().items() if name not in others}
+
+
+def weights_of(graph: Graph) -> list[list[float]]:
+    """The mixing matrix as [i, j, w_ij] for i <= j with w_ij > 0."""
+    i, j = np.nonzero(np.triu(graph.W))
+    return [[int(a), int(b), float(graph.W[a, b])] for a, b in zip(i, j, strict=True)]
+
+
+def graph_of(header: Mapping[str, Any]) -> Graph:
+    """The graph that a header's weights make."""
+    agents = len(header["records"])
+    W = np.zeros((agents, agents))
+    for i, j, w in header["weights"]:
+        W[i, j] = W[j, i] = w
+    return Graph(W, "ledger")
+
+
+def experiment_of(header: Mapping[str, Any], rounds: int) -> Experiment:
+    """The experiment that a header describes, as far as the accountant asks."""
+    noise = {"sigma": header["sigma"]} if header["sigma"] else {"noise": "none"}
+    named = {name: header[name] for name in BY_NAME}
+    return from_mapping({**header["options"], **named, **noise, "rounds": rounds})
+
+
+def question_of(header: Mapping[str, Any], rounds: int) -> Question:
+    """All that privacy depends on, except sigma, from a header alone."""
+    try:
+        e = experiment_of(header, rounds)
+        return make_question(e, make_algorithm(e), graph_of(header), header["records"], header["parameters"])
+    except (KeyError, TypeError, ValueError, IndexError) as failure:
+        raise InputError(f"The header of the ledger is damaged: {failure}.") from failure
+
+
+def listeners_of(header: Mapping[str, Any]) -> list[Threat]:
+    """Those against whom a run says something."""
+    return list(dict.fromkeys([*USUAL, threat(header["threat"])]))
+
+
+def bill(book: Book) -> dict[str, float]:
+    """The largest epsilon over the agents, per threat, from the ledger alone; infinity where nothing bounds it."""
+    if book.rounds is None:
+        return _stated(book)
+    question = question_of(book.header, book.rounds)
+    sigma, rounds = float(book.header["sigma"]), book.billed()
+    return {t.key: question.worst(sigma, t, rounds) for t in listeners_of(book.header)}
+
+
+def effective(question: Question, sigma: float, listener: Threat) -> list[float]:
+    """sigma_eff of every agent."""
+    return [question.step(i, sigma, listener).sigma for i in range(len(question.graph))]
+
+
+def _stated(book: Book) -> dict[str, float]:
+    """Format 1 does not say which graph and options there were: its sigma_eff is believed."""
+    first = book.header
+    try:
+        counts = [_paid(book, agent) for agent in range(len(first["records"]))]
+        of_threats = {name: _steps(first, sigmas) for name, sigmas in first["sigma_eff"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as failure:
+        raise InputError(f"The header of the ledger is damaged: {failure}.") from failure
+    worst = {}
+    for name, steps in of_threats.items():
+        spent = [epsilon([pair], first["delta"], first["relation"]) for pair in set(zip(steps, counts, strict=True))]
+        worst[threat(name).key] = max(spent) if all(step.sigma > 0 for step in steps) else math.inf
+    return worst
+
+
+def _paid(book: Book, agent: int) -> int:
+    return sum(entry.agents is None or agent in entry.agents for entry in book.entries)
+
+
+def _steps(first: Mapping[str, Any], sigmas: Sequence[float]) -> list[Step]:
+    fixed = first["sampling"] == "fixed"
+    return [Step(s, first["batch"], n, fixed) for s, n in zip(sigmas, first["records"], strict=True)]
