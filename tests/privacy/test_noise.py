@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -22,23 +21,6 @@ from dpdl.privacy.sampling import FixedSize, Poisson
 BOTH = [Reproducible(3), Secure()]
 BOTH_TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 SIZES = (0, 1, 2, 15, 16, 17, 255, 256, 257, PIECE + 1, 44_426)
-VARIANTS = ("numpy", 0, 1, 2)
-
-
-@pytest.fixture(params=VARIANTS)
-def variant(request, monkeypatch) -> Iterator[None]:
-    """Without the compiled kernels, then with those of every kind of machine up to the one at hand."""
-    kernels = library()
-    if request.param == "numpy":
-        monkeypatch.setattr("dpdl.native.noise.kernels", lambda: None)
-        monkeypatch.setattr("dpdl.native.grid.kernels", lambda: None)
-    elif kernels is None:
-        pytest.skip("not compiled")
-    else:
-        kernels.dpdl_use_at_most(request.param)
-    yield
-    if kernels is not None:
-        kernels.dpdl_use_at_most(2)
 
 
 def reference(key: bytes, size: int) -> np.ndarray:

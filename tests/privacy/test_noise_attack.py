@@ -34,7 +34,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.urandom", np.random.Generator(np.random.Philox(11)).bytes)
 
 
-# ---------------------------------------------------------------- float64: the uniform behind a radius is a multiple of 2^-53
+# ---------------------------------------------------------------- float64: exp(-R^2 / 2) is a multiple of 2^-53
 def off_the_grid(message: np.ndarray, candidate: np.ndarray) -> float:
     """How far exp(-R^2 / 2) 2^53 is from whole numbers on average: 1/4 if the candidate is wrong, about 0 if right.
 
@@ -73,7 +73,7 @@ def test_one_secure_message_decides_nothing() -> None:
     assert stats.binomtest(right, 60).pvalue > 1e-3
 
 
-# ---------------------------------------------------------------- float32: how finely a sum is spaced tells what was added
+# ---------------------------------------------------------------- float32: the spacing of a sum tells its terms
 def crafted(perturb: Perturb, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, np.ndarray]:
     """A float32 gradient that nearly cancels the noise to come, and the message about it.
 
