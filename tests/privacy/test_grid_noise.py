@@ -11,7 +11,7 @@ import pytest
 from dpdl.errors import InputError
 from dpdl.privacy import grid as module
 from dpdl.privacy.grid import MARGIN, grid
-from tests.privacy.rows import KEY, drawn
+from tests.privacy.rows import KEY, drawn, entries_of, words_of
 from tests.reference import grid_noise as reference
 
 U = 2.0**-53
@@ -41,24 +41,38 @@ def test_numbers_are_those_of_decimal_arithmetic(variant, std: float) -> None:
     assert drawn(row, std).tolist() == reference.perturbed(KEY, row.tolist(), std)
 
 
+def beside_edges(pairs: np.ndarray, z: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """A row made for its noise z, (2, pairs), and what it must become.
+
+    The sums of these pairs lie 2^-30 of a step beside where rounding changes. 32 bits of radius and angle cannot tell
+    on which side. Only the further digits of the second stream can.
+    """
+    row, entries = np.zeros(32 * (int(pairs.max()) // 16 + 1)), entries_of(pairs)
+    steps = entries % 5
+    row[entries] = (steps + 0.5 + side * 2.0**-30) * grid(1.0) - z
+    return row, (steps + (side > 0)) * grid(1.0)
+
+
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_sum_beside_an_edge_falls_on_its_side(variant, side: int) -> None:
-    """Rows made for their noise: every sum lies 2^-30 of a step from where rounding changes.
-
-    32 bits of radius and angle cannot tell on which side. Only the further digits of the second stream can.
-    """
-    step = grid(1.0)
-    first = np.asarray([float(z) for pair in range(64) for z in exact_pair(pair)]).reshape(64, 2)
-    z = first.reshape(4, 16, 2).transpose(0, 2, 1).reshape(-1)  # entries 32 p + i and 32 p + 16 + i
-    edges = (np.arange(128) % 5 + 0.5 + side * 2.0**-30) * step
-    expected = (np.arange(128) % 5 + (side > 0)) * step
-    assert drawn(edges - z).tolist() == expected.tolist()
+    pairs, exact = np.arange(64), []
+    for pair in pairs.tolist():
+        p, i = divmod(pair, 16)
+        words = reference.block(KEY, 2 * (i % 8) + i // 8, 0)
+        exact.append(reference.normals(words[2 * p], words[2 * p + 1], reference.block(KEY, pair, 1)[:9]))
+    row, expected = beside_edges(pairs, np.array(exact, np.float64).T, side)
+    assert np.array_equal(drawn(row)[entries_of(pairs)], expected)
 
 
-def exact_pair(pair: int) -> tuple:
-    p, i = divmod(pair, 16)
-    words = reference.block(KEY, 2 * (i % 8) + i // 8, 0)
-    return reference.normals(words[2 * p], words[2 * p + 1], reference.block(KEY, pair, 1)[:9])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_radius_far_out_or_close_to_zero_is_computed_from_all_its_digits(variant, side: int) -> None:
+    """Where 32 bits of the uniform say too little about the radius, sums are wrong by more than the margin."""
+    w, a = words_of(KEY, 2**21)
+    pairs = np.flatnonzero((w < module.LEAST) | (w >= module.MOST))
+    more = np.array([reference.block(KEY, pair, 1)[:9] for pair in pairs.tolist()], np.uint64).T
+    row, expected = beside_edges(pairs, module.normals(w[pairs], a[pairs], more, 1.0), side)
+    assert len(pairs) > 400
+    assert np.array_equal(drawn(row)[entries_of(pairs)], expected)
 
 
 @TYPES
@@ -146,15 +160,17 @@ def test_rough_normals_are_closer_than_the_margin_whatever_digits_follow(kernels
     """Of a step, at the largest scale: the ends of what w and a leave open are the worst cases."""
     kernels.dpdl_use_at_most(level)
     rng = np.random.Generator(np.random.Philox(4))
-    w = np.concatenate([np.arange(module.LEAST, module.LEAST + 4096), np.arange(module.MOST - 4096, module.MOST),
-                        rng.integers(module.LEAST, module.MOST, 100_000)]).astype(np.uint64)  # fmt: skip
+    ends = [np.arange(end - 4096, end + 4096) for end in (module.LEAST, module.MOST)]
+    w = np.concatenate([*ends, rng.integers(module.LEAST, module.MOST, 100_000)]).astype(np.uint64)
     a = rng.integers(0, 2**32, w.size, np.uint64)
     rough = np.empty((2, w.size))
     kernels.dpdl_grid_rough(w.size, w.ctypes.data, a.ctypes.data, rough[0].ctypes.data, rough[1].ctypes.data)
+    used = (w >= module.LEAST) & (w < module.MOST)
+    assert np.array_equal(rough.any(axis=0), used)
     worst = 0.0
     for radius_digits, angle_digits in itertools.product((0, 2**32 - 1), repeat=2):
         more = np.array([radius_digits] * 8 + [angle_digits], np.uint64)[:, None]
-        worst = max(worst, 1024 * np.abs(rough - module.normals(w, a, more, 1.0)).max())
+        worst = max(worst, 1024 * np.abs(rough - module.normals(w, a, more, 1.0))[:, used].max())
     assert 0.4 * MARGIN < worst < 0.8 * MARGIN
 
 

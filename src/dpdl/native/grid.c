@@ -144,7 +144,9 @@ void dpdl_grid_normals(int64_t pairs, const uint32_t *words, double *out) {
     for (int64_t k = 0; k < pairs; k++) normals(words[11 * k], words[11 * k + 1], words + 11 * k + 2, 1.0, out + 2 * k);
 }
 
-/* For tests: what the kernel takes for them, from w and a alone; a multiple of 8 pairs. */
+/* For tests: what the kernel takes for them, from w and a alone; 0 where it does not use it. A multiple of 8 pairs. */
 void dpdl_grid_rough(int64_t pairs, const uint64_t *w, const uint64_t *a, double *first, double *second) {
     CHOOSE(rough_normals)(pairs, w, a, first, second);
+    for (int64_t k = 0; k < pairs; k++)
+        if (TOO_ROUGH((uint32_t)w[k])) first[k] = second[k] = 0.0;
 }
