@@ -19,10 +19,6 @@
  * read, or its own errors, could matter, `settle` is called: for one pair in a thousand. So y has the same bits on every
  * machine, and without these kernels too (`privacy/grid.py`).
  */
-#ifdef __GNUC__
-/* Product and sum rounded separately on every machine, although some could do both at once: so all give equal bits. */
-#pragma GCC optimize("fp-contract=off")
-#endif
 #include <stdint.h>
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -35,11 +31,16 @@
 #define HALF_ROOT 0x3fe6a09e667f3bcdu /* the bits of sqrt(1/2) */
 #define LOG_4 1.3862943611198906
 
-static void settle(const uint32_t *start, uint64_t pair, uint32_t w, uint32_t a, double scale, double grid,
-                   const double *x, double *y);
+static void __attribute__((noinline)) settle(const uint32_t *start, uint64_t pair, uint32_t w, uint32_t a,
+                                             double scale, double grid, const double *x, double *y);
 
 #define KERNELS "grid.h"
 #include "machines.h"
+
+#ifdef __GNUC__
+/* From here on, product and sum are rounded separately on every machine, although some could do both at once. */
+#pragma GCC optimize("fp-contract=off")
+#endif
 
 /* Minimax, with z the square of the argument: artanh s = s (1 + z LOG), to 2^-58 of it where |s| <= 0.1716;
  * sin a = a (1 + z SIN) and cos a = 1 - z / 2 + z^2 COS, to 2^-57 where |a| <= pi / 4. */
