@@ -5,6 +5,10 @@
 The sum is rounded, never x alone: so y is computed from what the ideal Gaussian mechanism would send, and costs no
 more. Numbers drawn on a computer are not ideal. But the grid is far coarser than they are fine: every pair of cells of
 the grid is hit with the ideal probability up to a factor 1 +- LARGEST_ERROR, and `excess` says what that can cost.
+
+That the digits of floating-point noise give secrets away is known from Mironov, "On significance of the least
+significant bits for differential privacy" (2012), and for Gaussians by Box and Muller from Jin, McMurtry, Rubinstein
+and Ohrimenko, "Are we there yet? Timing and floating-point attacks on differential privacy systems" (2022).
 """
 
 from __future__ import annotations
@@ -43,8 +47,8 @@ def excess(numbers: float, epsilon: float, delta: float) -> float:
 
     Where the ideal mechanism is (epsilon, delta)-private, the real one is (epsilon + 2 tau, (exp(tau) + 0.001) delta)-
     private: tau = b sqrt(2 m log(1 / beta)) + 2 m e^2, with m pairs of numbers, e = LARGEST_ERROR, b = -log(1 - e) and
-    beta = delta exp(-epsilon) / 5000. Infinite where m pairs stray too far with a probability above beta: not before
-    epsilon = 20 and 1e12 numbers.
+    beta = delta exp(-epsilon) / 5000. A row of odd length counts one number more. Infinite where one of m pairs strays
+    too far with a probability above beta: not before epsilon = 20 and 1e12 numbers.
     """
     if not SMALLEST_DELTA <= delta < 1:
         raise InputError(f"Secure noise supports a delta from {SMALLEST_DELTA:g} to 1, not {delta:g}.")
