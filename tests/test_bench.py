@@ -9,8 +9,10 @@ import pytest
 
 from dpdl.bench.clock import interleaved
 from dpdl.bench.gradients import multiply_adds
+from dpdl.bench.noise import measure as measure_noise
 from dpdl.bench.rounds import Case, measure, ratios
 from dpdl.native import library
+from dpdl.privacy.noise import Reproducible, Secure
 from tests.test_cli import dpdl
 
 
@@ -62,6 +64,36 @@ def test_gradients_are_reported_with_ratios_and_a_history(monkeypatch, capsys) -
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_noise_is_reported_with_ratios_and_a_history(monkeypatch, capsys) -> None:
+    words = ["--entries", "1000", "--repeats", "1", "--save", "h.jsonl"]
+    code, out, _ = dpdl(monkeypatch, capsys, "bench", "noise", *words, "--json")
+    facts = json.loads(out)
+    ns = facts["ns_per_number"]
+    assert code == 0
+    assert set(ns) == {"secure", "secure_float64", "reproducible", "copy"}
+    assert facts["ratio_reproducible"] == pytest.approx(ns["secure"] / ns["reproducible"])
+    assert facts["ratio_copy"]["secure"] == pytest.approx(ns["secure"] / ns["copy"])
+    line = json.loads(Path("h.jsonl").read_text())
+    assert line["bench"] == "noise" and line["ns_per_number"] == ns
+    code, out, _ = dpdl(monkeypatch, capsys, "bench", "noise", *words)
+    assert code == 0 and "times a copy" in out
+
+
+def test_noise_is_timed_on_the_rows_it_names(monkeypatch) -> None:
+    """By a clock that counts how many numbers of which type were perturbed."""
+    clock = [0.0]
+    monkeypatch.setattr("dpdl.bench.clock.time.perf_counter", lambda: clock[0])
+
+    def perturb(self, row, std, *where, into) -> None:
+        clock[0] += row.numel() * row.element_size() * (1e-9 if self.repeatable else 2e-9)
+
+    for kind in (Secure, Reproducible):
+        monkeypatch.setattr(kind, "perturb", perturb)
+    monkeypatch.setattr("dpdl.bench.noise._copying", lambda row: lambda: clock.__setitem__(0, clock[0] + 1e-6))
+    ns = measure_noise(1000, 3)["ns_per_number"]
+    assert ns == pytest.approx({"secure": 8, "secure_float64": 16, "reproducible": 4, "copy": 1})
+
+
 def test_rounds_say_where_the_time_goes() -> None:
     facts = measure(Case("dpdl-sound", "ring", 3, batch=4, rounds=1))
     assert sum(facts["share"].values()) == pytest.approx(1, abs=0.05)
@@ -95,6 +127,7 @@ def test_ratios_are_of_dpdl_with_lenet() -> None:
     ("words", "hint"),
     [
         (["gradients", "--repeats", "0"], "at least 1"),
+        (["noise", "--entries", "0"], "at least 1"),
         (["rounds", "--agents", "ten"], "whole numbers"),
         (["rounds", "--algorithms", "dpdll"], "dpdl"),
         (["rounds", "--model", "resnet"], "lenet"),

@@ -9,10 +9,11 @@ from dpdl.algorithms import DPDL, SoundDPDL
 from dpdl.algorithms.dpdl import coefficient, similarity, spread
 from dpdl.graph import Graph
 from dpdl.keys import generator
-from dpdl.net import Net
+from dpdl.net import Leaving, Net
 from dpdl.privacy.clipping import PerSample
+from dpdl.privacy.grid import grid
 from dpdl.privacy.mechanism import PrivateGradient
-from dpdl.privacy.noise import Reproducible
+from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.conftest import small_batch, small_module
@@ -64,6 +65,43 @@ def test_product_equals_algorithm_1_as_plain_loops(kind: type, seed: int, name: 
 def test_the_two_variants_differ() -> None:
     ring = graphs.ring(5)
     assert not torch.allclose(product(DPDL, ring, 2, 0)["x"], product(SoundDPDL, ring, 2, 0)["x"])
+
+
+def test_in_secure_mode_nothing_without_noise_lies_between_the_steps_of_the_grid() -> None:
+    """Who knows all cross-gradients of an agent finds in its momentum one more number on the grid of the noise.
+
+    Were the self-gradient added to noise that is on the grid already, what is between its steps would show it.
+    """
+    sent: dict[str, dict[tuple[int, int], Tensor]] = {"model": {}, "gradient": {}, "momentum": {}}
+
+    def listen(leaving: Leaving) -> None:
+        for (source, target), at in zip(leaving.edges.tolist(), leaving.at.tolist(), strict=True):
+            sent[leaving.channel][source, target] = leaving.rows[at].clone()
+
+    graph, task = graphs.ring(5), Task(small_module(), dtype=torch.float64)
+    grad = PrivateGradient(task, PerSample(0.6, 6), 1.3, 6, Secure())
+    net = Net(graph, observers=[listen])
+    algorithm = DPDL(lr=0.1, momentum=0.7, alpha=1.5)
+    state = algorithm.init(task.initial.repeat(5, 1))
+    algorithm.round(state, batches_of(5, 1, 0), net, grad, 1)
+    for (i, _), momentum in sent["momentum"].items():
+        known = sum(g / graph.W[i, j] ** 0.5 / 5 for (j, target), g in sent["gradient"].items() if target == i)
+        steps = (momentum - known) * graph.W[i, i] ** 0.5 * 5 / grid(grad.std)
+        assert (steps - steps.round()).abs().max() < 1e-6
+        assert steps.std() == pytest.approx(grad.std / grid(grad.std), rel=0.5)
+
+
+def test_in_secure_mode_the_self_gradient_weighs_as_much_as_ever() -> None:
+    """With hardly any noise both modes are the same update."""
+    states = []
+    for randomness in (Reproducible(0), Secure()):
+        task = Task(small_module(), dtype=torch.float64)
+        grad = PrivateGradient(task, PerSample(0.6, 6), 1e-9, 6, randomness)
+        algorithm = DPDL(lr=0.1, momentum=0.7, alpha=1.5)
+        state = algorithm.init(task.initial.repeat(5, 1))
+        states.append(algorithm.round(state, batches_of(5, 1, 0), Net(graphs.ring(5)), grad, 1)[0])
+    assert (states[0]["v"] - states[1]["v"]).abs().max() < 1e-8
+    assert states[0]["v"].abs().max() > 0.01
 
 
 def test_zero_self_gradient_has_cosine_zero() -> None:

@@ -13,6 +13,13 @@ Round t, agent i, with x = x^i_{t-1}, v = v^i_{t-1}:
 noise in it can be subtracted by whoever saw the cross-gradients. `SoundDPDL` takes r = g_ddot^{ii}: everything that
 leaves agent j is then computed from its |N_j| Gaussian releases of the round.
 
+With secure randomness noise lies on a grid, and a gradient that is added to it afterwards would show between the steps.
+There `DPDL` draws noise once more, of the same deviation, and adds it to all that an update has of its own gradient:
+
+    g_ddot^{ii} / (sqrt(w_ii) N) + alpha K r   becomes   ((1 + alpha N sqrt(w_ii) K) r + z) / (sqrt(w_ii) N),
+
+rounded once. K = sum_j w_ij C^{ij} is still computed from g_ddot^{ii}, which then goes nowhere else.
+
 What we do differently from the paper's text: a neighbour that holds x^i and receives v~^i computes x~^i itself, so x~
 is not sent. Cosine per parameter tensor, weight decay and step decay are the public code's; all are off by default.
 """
@@ -58,6 +65,12 @@ class Calibrated(Stepped, ABC):
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The three channels of a round."""
 
+    def update(self, g: Tensor, r: Tensor, share: Tensor, part: Part, grad: PrivateGradient, t: int) -> Tensor:
+        """g~ of the agents of a part: sum_j g^{ij} / (sqrt(w_ij) N) + share r."""
+        g_i = part.sum(g, 1 / (part.w.sqrt() * part.N))
+        g_i += share * r
+        return g_i
+
     def init(self, x: Tensor) -> State:
         """Momenta start at zero."""
         return {"x": x, "v": x.new_zeros(x.shape)}
@@ -72,7 +85,7 @@ class Calibrated(Stepped, ABC):
         models = net.send("model", x)
         asked = grad.asked(models, batches, net.visits, t)
         sizes = grad.model.sizes if self.cosine == "tensor" else (x.shape[1],)
-        found = net.by_part(x.shape[1], lambda part: self.calibrated(asked.answers(part.numbers), part, sizes))
+        found = net.by_part(x.shape[1], lambda part: self.calibrated(asked.answers(part.numbers), part, sizes, grad, t))
 
         # Momentum step, then gossip of momentum and model; a neighbour rebuilds x~ from x and v~.
         v = entrywise(lambda v, g, x: self.momentum * v + g + self.weight_decay * x, state["v"], found.pop("g"), x)
@@ -84,7 +97,9 @@ class Calibrated(Stepped, ABC):
         }
         return mixed, Info({**batch_info(asked, net), **found})
 
-    def calibrated(self, answers: Answers, part: Part, sizes: tuple[int, ...]) -> dict[str, Tensor]:
+    def calibrated(
+        self, answers: Answers, part: Part, sizes: tuple[int, ...], grad: PrivateGradient, t: int
+    ) -> dict[str, Tensor]:
         """g~ of some agents from the answers to them, and the mean cosine and coefficient of each."""
         g = part.reply("gradient", answers.private)
 
@@ -92,8 +107,7 @@ class Calibrated(Stepped, ABC):
         r = self.reference(answers, g, part)
         cosine = similarity(g, r, part.i, sizes)
         c = coefficient(cosine)
-        g_i = part.sum(g, 1 / (part.w.sqrt() * part.N))
-        g_i += self.alpha * spread(part.sum(c, part.w), sizes) * r
+        g_i = self.update(g, r, self.alpha * spread(part.sum(c, part.w), sizes), part, grad, t)
 
         share = 1 / part.i.bincount()[part.i].double()
         means = {"cosine": cosine, "coefficient": c}
@@ -113,6 +127,15 @@ class DPDL(Calibrated):
     def reference(self, answers: Answers, g: Tensor, part: Part) -> Tensor:
         """g_hat^{ii}."""
         return answers.own
+
+    def update(self, g: Tensor, r: Tensor, share: Tensor, part: Part, grad: PrivateGradient, t: int) -> Tensor:
+        """Where noise is on a grid, nothing is added to it any more: it comes last."""
+        if grad.randomness.repeatable:
+            return super().update(g, r, share, part, grad, t)
+        weight = 1 / (part.w.sqrt() * part.N)
+        own = (1 + share / weight[part.own, None]) * r
+        g[part.own] = grad.perturbed(own.to(r.dtype), part.agents, t, "momentum")
+        return part.sum(g, weight)
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The momentum carries the un-noised self-gradient."""

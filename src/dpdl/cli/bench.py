@@ -1,4 +1,4 @@
-"""`dpdl bench gradients`, `dpdl bench rounds`, `dpdl bench startup`."""
+"""`dpdl bench gradients`, `dpdl bench noise`, `dpdl bench rounds`, `dpdl bench startup`."""
 
 from __future__ import annotations
 
@@ -65,6 +65,23 @@ def gradients(batch: int, pairs: int, plot: Path | None, repeats: int, save: Pat
         click.echo(
             f"fused: {facts['peak_share']:.0%} of this machine's matmul peak, {facts['peak_gflops']:.0f} GFLOP/s"
         )
+
+
+@bench.command()
+@click.option("--entries", default=1_000_000, show_default=True, help="numbers of a row")
+@bench_options
+def noise(entries: int, repeats: int, save: Path | None, as_json: bool) -> None:
+    """Nanoseconds a number of secure and of reproducible noise, beside a plain copy; one thread."""
+    _at_least_one(entries=entries, repeats=repeats)
+    from dpdl.bench.noise import measure
+
+    facts = measure(entries, repeats)
+    _record("noise", facts, save)
+    if as_json:
+        click.echo(json.dumps(facts, allow_nan=False))
+        return
+    rows = [[name, f"{ns:.2f}", f"{facts['ratio_copy'][name]:.1f}"] for name, ns in facts["ns_per_number"].items()]
+    _table(f"noise, a row of {entries:,} numbers", ["way", "ns per number", "times a copy"], rows)
 
 
 @bench.command()

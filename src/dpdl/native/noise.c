@@ -17,23 +17,13 @@
 #endif
 #include <stdint.h>
 
-static const uint32_t COUNT[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-#define TURN(x, n) x = (x << n) | (x >> (32 - n))
-#define QUARTER(a, b, c, d)                                                                                            \
-    a += b; d ^= a; TURN(d, 16);                                                                                       \
-    c += d; b ^= c; TURN(b, 12);                                                                                       \
-    a += b; d ^= a; TURN(d, 8);                                                                                        \
-    c += d; b ^= c; TURN(b, 7);
-
 #define KERNELS "noise.h"
 #include "machines.h"
 
 /* into = from + std * normal, n numbers; `into` may be `from`. */
 void dpdl_perturb(const uint8_t *key, long n, const float *from, float std, float *into) {
-    uint32_t start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
-    for (int w = 0; w < 8; w++)
-        start[4 + w] = key[4 * w] | key[4 * w + 1] << 8 | key[4 * w + 2] << 16 | (uint32_t)key[4 * w + 3] << 24;
+    uint32_t start[16];
+    begin(key, start);
     CHOOSE(perturb)(start, n, from, std, into);
 }
 

@@ -1,32 +1,11 @@
 /* The kernels of `noise.c`, which says what every number is. */
-#define AT_ONCE (4 << MACHINE_LEVEL) /* 32-bit numbers in a register; the compiler handles longer vectors badly */
-#define U SUFFIX(words)
+#include "chacha.h"
 #define I SUFFIX(integers)
 #define V SUFFIX(reals)
-typedef uint32_t U __attribute__((vector_size(4 * AT_ONCE), aligned(4), may_alias));
 typedef int32_t I __attribute__((vector_size(4 * AT_ONCE), aligned(4), may_alias));
 typedef float V __attribute__((vector_size(4 * AT_ONCE), aligned(4), may_alias));
 
 /* ---- float32: a vector holds the same word of AT_ONCE blocks of the stream ---- */
-
-/* The blocks number `block`, `block + 1`, ... of the stream that `start` begins; x[w]: their words w. */
-INLINE void SUFFIX(keystream)(const uint32_t *start, uint32_t block, U *x) {
-    U first[16];
-    for (int w = 0; w < 16; w++) first[w] = (U){0} + start[w];
-    first[12] = block + *(const U *)COUNT;
-    for (int w = 0; w < 16; w++) x[w] = first[w];
-    for (int i = 0; i < 10; i++) {
-        QUARTER(x[0], x[4], x[8], x[12])
-        QUARTER(x[1], x[5], x[9], x[13])
-        QUARTER(x[2], x[6], x[10], x[14])
-        QUARTER(x[3], x[7], x[11], x[15])
-        QUARTER(x[0], x[5], x[10], x[15])
-        QUARTER(x[1], x[6], x[11], x[12])
-        QUARTER(x[2], x[7], x[8], x[13])
-        QUARTER(x[3], x[4], x[9], x[14])
-    }
-    for (int w = 0; w < 16; w++) x[w] += first[w];
-}
 
 /* sqrt(-2 log u), u = (w + 1/2) 2^-32. */
 INLINE V SUFFIX(radius)(U w) {

@@ -64,6 +64,20 @@ class PrivateGradient:
         """
         return self.asked(models, batches, visits, t, purpose).answers(torch.arange(len(visits.host)))
 
+    def perturbed(self, rows: Tensor, agents: Tensor, t: int, purpose: str) -> Tensor:
+        """Rows, one per agent, each with noise of its own as an answer has it: for what an agent answers to itself."""
+        out = torch.empty_like(rows)
+
+        def perturb(row: int) -> None:
+            i = int(agents[row])
+            if self.std:
+                self.randomness.perturb(rows[row], self.std, purpose, t, i, i, into=out[row])
+            else:
+                out[row] = rows[row]
+
+        each(perturb, range(len(rows)))
+        return out
+
     def paired(self, rows: Tensor, visits: Visits, factor: float, t: int) -> Tensor:
         """The rows of the agents hosted here, with the noise of every link: one end adds what the other subtracts.
 

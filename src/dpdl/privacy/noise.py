@@ -1,7 +1,8 @@
 """Where batches and noise come from.
 
 `Reproducible` is for simulation: everything depends on a seed, and whoever knows the seed can subtract the noise.
-`Secure` is for real data: every draw is keyed afresh by the operating system, so nobody can repeat it.
+`Secure` is for real data: every draw is keyed afresh by the operating system, so nobody can repeat it, and its noise
+lies on a public grid (`grid.py`), so that no bit tells what the noise was added to.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from torch import Tensor
 
 from dpdl.keys import cipher_key, generator
 from dpdl.native import noise
+from dpdl.privacy.grid import PIECE, SMALLEST_DELTA, perturb_on_grid
+
+__all__ = ["SMALLEST_DELTA", "Randomness", "Reproducible", "Secure", "perturb_on_grid"]
 
 
 class Randomness(Protocol):
@@ -66,27 +70,27 @@ class Reproducible:
 @final
 @dataclass(frozen=True)
 class Secure:
-    """A fresh ChaCha20 key from the operating system for every draw; Gaussian by Box-Muller in float64.
+    """A fresh ChaCha20 key from the operating system for every draw; Gaussian noise rounded to a public grid.
 
-    The sum is formed in float64 and rounded once, so the bits of a float32 row do not reveal the noise's grid.
+    What leaves is a multiple of `grid(std)` whatever was perturbed, and computed from what an ideal Gaussian mechanism
+    would send, up to the error of the sampler, which `docs/noise.md` bounds. No bit of it tells more than that.
     """
 
     repeatable = False
 
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
-        """53 random bits each; the address is not used, no stream is ever drawn twice."""
+        """53 random bits each; the address is not used, no stream is ever drawn twice.
+
+        A coin compared with q shows heads with probability ceil(2^53 q) / 2^53: above q by less than 2^-53.
+        """
         words = np.frombuffer(_stream(os.urandom(32), os.urandom(16)).update(bytes(8 * count)), np.uint64)
         return (words >> np.uint64(11)) * 2.0**-53
 
     def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
-        """Two normals from every two uniforms."""
-        stream = _stream(os.urandom(32), os.urandom(16))
-        values, out = row.view(-1).numpy(), into.view(-1).numpy()
-        _add(values, std, lambda size: _normals(_words(stream, size + size % 2))[:size], out)
+        """Under a key that is used for this row only."""
+        perturb_on_grid(os.urandom(32), row.view(-1).numpy(), std, into.view(-1).numpy())
 
 
-PIECE = 16_384
-"""Entries perturbed at a time, a multiple of 256: what is computed on the way stays in the cache."""
 _ZEROS = bytes(8 * PIECE)
 
 
