@@ -37,6 +37,15 @@ def test_published_noise_multipliers(target: float, by_pld: float, by_rdp: float
     assert rdp_epsilon([(at(by_rdp), 1000)], DELTA) == pytest.approx(target, rel=2e-3)
 
 
+@pytest.mark.parametrize(
+    ("target", "records", "sigma"),
+    [(0.25, 6000, 8.403605952889686), (1.0, 6000, 2.520103142964251), (4.0, 5000, 1.1182568931800758)],
+)
+def test_the_noise_of_committed_runs_is_found_again(target: float, records: int, sigma: float) -> None:
+    # results/sound, dp-dpsgd; the last bits are the machine's.
+    assert calibrate(target, DELTA, Step(1.0, 216, records), 300) == pytest.approx(sigma, rel=1e-9)
+
+
 def test_one_joint_release_costs_more_than_separately_sampled_ones_would_say() -> None:
     joint = epsilon([(at(4 / math.sqrt(10)), 1000)], DELTA)
     separate = epsilon([(at(4.0), 10_000)], DELTA)

@@ -38,7 +38,8 @@ def _density_of_loss(sigma: float, q: float, rounds: int, way: str) -> tuple[np.
     loss = upper - lower
     mean = np.sum(weight * loss)
     deviation = np.sqrt(rounds * np.sum(weight * (loss - mean) ** 2))
-    window, size = 80 * deviation, 1 << 16
+    reach = np.abs(loss[weight > 1e-16]).max()
+    window, size = 80 * deviation + 4 * reach, 1 << 16
     frequency = 2 * np.pi / window * np.arange(1_000)
     one = np.array([np.sum(weight * np.exp(1j * t * (loss - mean))) for t in frequency])
     all_rounds = np.zeros(size // 2 + 1, complex)
