@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol, final
 
@@ -176,7 +176,7 @@ class Activated:
     own active rounds only, and no amplification is claimed for the draw.
     """
 
-    seed: int
+    seed: int = field(repr=False)
 
     def agent(self, graph: Graph, t: int) -> int:
         """The agent that is active in round t = 1, 2, ..."""

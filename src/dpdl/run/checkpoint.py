@@ -24,6 +24,9 @@ class Checkpoint(NamedTuple):
     state: Mapping[str, Tensor]  # name -> (N, ...)
     totals: Tensor  # (N, 2) int64: bytes sent, broken gradients
 
+    def __repr__(self) -> str:
+        return f"Checkpoint(round {self.round}, {', '.join(self.state)} of {len(self.totals)} agents)"
+
 
 def store(path: Path, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint at `path`."""

@@ -25,7 +25,7 @@ class Question:
 
     algorithm: Algorithm
     graph: Graph
-    records: Sequence[int]  # D_i of every agent
+    records: Sequence[int] = field(repr=False)  # D_i of every agent
     batch: int  # B
     rounds: int  # T
     delta: float

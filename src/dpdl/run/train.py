@@ -13,6 +13,7 @@ from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.net import blocks
 from dpdl.parallel import one_thread_per_operation
+from dpdl.run import brief
 from dpdl.run.experiment import Experiment
 from dpdl.run.interrupt import interruptible
 from dpdl.run.loop import Job, Loop, Watch
@@ -35,6 +36,9 @@ class Result:
     plan: Plan
     timing: dict[str, float]  # seconds of this process, and of its evaluations
     stopped: str | None = None  # why the run ended early: an agent's budget was spent
+
+    def __repr__(self) -> str:
+        return brief.of_result(self)
 
     def module(self, agent: int | None = None) -> nn.Module:
         """The trained module of an agent, or the average of all."""
