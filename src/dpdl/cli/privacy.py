@@ -1,4 +1,4 @@
-"""`dpdl privacy sigma`, `dpdl privacy epsilon`, `dpdl privacy verify`."""
+"""`dpdl privacy sigma`, `dpdl privacy epsilon`, `dpdl privacy verify`; `statement` has a file of its own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpdl.cli.options import experiment_options, given
+from dpdl.cli.statement import statement
 from dpdl.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.group()
 def privacy() -> None:
     """Plan noise and budgets before a run, and verify them after it."""
+
+
+privacy.add_command(statement)
 
 
 @privacy.command()

@@ -42,7 +42,7 @@ def report(folders: tuple[Path, ...], out: Path | None, public: bool, as_json: b
     else:
         text = whole_page(", ".join(folder.resolve().name for folder in folders), sections, foot)
     path = out or folders[0] / ("public.html" if public else "report.html")
-    _write(path, text)
+    write_page(path, text)
     if as_json:
         told = {"page": str(path), "sections": [section.title for section in sections]}
         click.echo(json.dumps({**told, "public": public, "not_covered": not_covered(sections)}))
@@ -104,7 +104,8 @@ def _read(path: Path) -> Any:
         raise InputError(f"{str(path)!r} cannot be read: {failure}.") from failure
 
 
-def _write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
+    """Replace a page; a place that cannot be written is told in one sentence."""
     from dpdl.run.files import write
 
     try:

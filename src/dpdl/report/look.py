@@ -40,6 +40,8 @@ table {{ overflow-wrap: normal; }}
 th, td {{ padding: .3rem .8rem .3rem 0; text-align: right; border-bottom: 1px solid {PALE}; white-space: nowrap; }}
 th:first-child, td:first-child {{ text-align: left; }}
 th {{ font-weight: 600; }}
+.words th, .words td {{ text-align: left; vertical-align: top; padding-right: 1.4rem; }}
+.words td.long {{ white-space: normal; min-width: 15em; }}
 .live {{ font-size: .88rem; }}
 .live th, .live td {{ padding: .2rem .5rem; }}
 .live th.word, .live td.word {{ text-align: left; }}
@@ -60,7 +62,9 @@ dt {{ color: {SOFT}; }}
 dd {{ margin: 0; text-align: right; font-variant-numeric: tabular-nums; }}
 @media screen and (max-width: 40rem) {{
   table:not(.live) :is(th, td) {{ white-space: normal; }}
-  table:not(.live) td:first-child {{ min-width: 9em; }}
+  table:not(.live, .words) td:first-child {{ min-width: 9em; }}
+  .words th, .words td {{ padding-right: .8rem; }}
+  .words td.long {{ min-width: 9em; overflow-wrap: anywhere; }}
   figure .wide img {{ max-width: none; max-height: none; width: 46rem; }}
   h1 {{ font-size: 1.5rem; }}
 }}

@@ -148,6 +148,18 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> s
     return _boxed("<table", heads, body, caption)
 
 
+def words_table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """A table of words: all cells begin at the left, and long ones are broken."""
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    body = "\n".join("<tr>" + "".join(map(_word_cell, row)) + "</tr>" for row in rows)
+    return _boxed('<table class="words"', heads, body, caption)
+
+
+def _word_cell(cell: str) -> str:
+    kind = ' class="long"' if len(cell) > LONG else ""
+    return f"<td{kind}>{escape(cell)}</td>"
+
+
 def live_table(head: Sequence[str], rows: Sequence[Sequence[str | Number]], caption: str) -> str:
     """A table with at least one row that a script makes sortable and searchable; it is complete without the script."""
     kinds = [' class="word"' if isinstance(cell, str) else "" for cell in rows[0]]
