@@ -240,7 +240,16 @@ def test_a_ledger_that_is_damaged_in_its_middle_is_refused(edited: Edit, monkeyp
 # ------------------------------------------------------------------ numbers, words, layout
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(8.0, "8"), (8.001, "8.01"), (0.1, "0.101"), (0.5, "0.5"), (999.1, "1,000"), (12345.0, "12,400"), (0.0, "0")],
+    [
+        (8.0, "8"),
+        (8.001, "8.01"),
+        (0.1, "0.1"),
+        (0.10001, "0.101"),
+        (0.5, "0.5"),
+        (999.1, "1,000"),
+        (12345.0, "12,400"),
+        (0.0, "0"),
+    ],
 )
 def test_epsilon_is_rounded_up(value: float, text: str) -> None:
     assert up(value) == text and float(text.replace(",", "")) >= value

@@ -17,12 +17,14 @@ import numpy as np
 
 from dpdl.graph import Graph
 from dpdl.keys import generator
-from dpdl.privacy.threats import Threat
+from dpdl.privacy.threats import EAVESDROPPER, Threat
 
 KAPPA = 0.7581
 """The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
 MOST_COALITIONS = 5_000
 """More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
+AS_EAVESDROPPER = "upper bound: counted as the eavesdropper"
+"""The proof against those who hear less, where no smaller exposure is derived for them."""
 BLOCK = 256
 """So many rounds of `Activated` are drawn at a time."""
 
@@ -44,6 +46,10 @@ class Disclosure(Protocol):
 
     def active(self, graph: Graph, agent: int, t: int) -> bool:
         """Whether the agent releases anything in round t."""
+        ...
+
+    def proof(self, threat: Threat) -> str:
+        """How `exposure` is derived against a listener, in a phrase; `docs/proofs.md` lists them."""
         ...
 
 
@@ -78,6 +84,13 @@ class OwnGradients(EveryRound):
         """One for every gradient."""
         return float(self.count)
 
+    def proof(self, threat: Threat) -> str:
+        """Post-processing."""
+        if threat != EAVESDROPPER:
+            return AS_EAVESDROPPER
+        many = "one Gaussian release" if self.count == 1 else f"{self.count} Gaussian releases on one draw"
+        return f"computed from {many}"
+
 
 @final
 @dataclass(frozen=True)
@@ -87,6 +100,12 @@ class CrossGradients(EveryRound):
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """|N_i|: exact against an eavesdropper, an upper bound against those who see less."""
         return float(graph.sizes[agent])
+
+    def proof(self, threat: Threat) -> str:
+        """Post-processing; one draw of the batch serves all answers."""
+        if threat != EAVESDROPPER:
+            return AS_EAVESDROPPER
+        return "computed from |N_i| Gaussian releases on one draw, all but one of them sent as they are"
 
 
 @final
@@ -126,6 +145,17 @@ class Algorithm1(EveryRound):
             return self._against(graph, agent, tuple(around))
         return max(self._against(graph, agent, J) for J in itertools.combinations(around, k))
 
+    def proof(self, threat: Threat) -> str:
+        """Never more than leading order."""
+        if self.cosine == "tensor":
+            return "nothing: one cosine per tensor has no proof"
+        how = {
+            "eavesdropper": "the answers sent, and the self-gradient beneath one dose of noise",
+            "neighbours": "the worst coalition of K, beneath the noise of all others",
+            "final-model": "the updates alone, beneath the noise of all agents",
+        }
+        return f"to leading order in 1/sqrt(d): {how[threat.kind]}"
+
     def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
         def spread(j: int) -> float:
             """Variance of the noise that J cannot subtract from the update of agent j."""
@@ -156,6 +186,12 @@ class PairedNoise(EveryRound):
         if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
             return 1.0  # no neighbour's secret is left: the agent's own noise alone
         return max(self._against(graph, agent, J) for J in itertools.combinations(around, k))
+
+    def proof(self, threat: Threat) -> str:
+        """Exact for who has no secret: all gradients of a round follow from the models."""
+        if threat.kind == "neighbours":
+            return "upper bound: Laplacian of the links outside the worst K, who hear everything as well"
+        return "exact: Laplacian of hidden links"
 
     def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
         left = [j for j in range(len(graph)) if j not in J]
@@ -198,6 +234,10 @@ class Activated:
     def active(self, graph: Graph, agent: int, t: int) -> bool:
         """Whether it is the agent's turn."""
         return self.agent(graph, t) == agent
+
+    def proof(self, threat: Threat) -> str:
+        """Post-processing, of the agent's own rounds."""
+        return AS_EAVESDROPPER if threat != EAVESDROPPER else "computed from one Gaussian release in each active round"
 
 
 @lru_cache(maxsize=4096)

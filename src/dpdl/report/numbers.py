@@ -13,7 +13,7 @@ def up(value: float) -> str:
     """A number with three digits that is not smaller."""
     if value <= 0:
         return "0"
-    exact = Decimal(value)
+    exact = Decimal(str(value))
     unit = Decimal(1).scaleb(exact.adjusted() - DIGITS + 1)
     rounded = exact.quantize(unit, ROUND_CEILING)
     return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded.normalize():f}"
