@@ -88,6 +88,15 @@ def test_agents_are_stated_one_by_one(secure: Path) -> None:
         assert up(value) in text
 
 
+def test_agents_pay_for_their_own_rounds_only(tmp_path_factory) -> None:
+    folder = made(tmp_path_factory, algorithm="async-dpsgd", rounds=7, sigma=0.2)
+    found = read(folder)
+    assert {listener.key: max(values) for listener, values in found.spent.items()} == recompute(folder / "ledger.jsonl")
+    (segment,) = found.segments
+    assert sum(segment.counts) == 7 and len(set(segment.counts)) > 1
+    assert f"{min(segment.counts)} to {max(segment.counts)}, depending on the agent" in both(folder)[0]
+
+
 def test_seeded_noise_is_said_first(planted: Path) -> None:
     text, html = both(planted)
     first = text.index("!!! This run protects nobody.")

@@ -115,7 +115,8 @@ def _segments(path: Path) -> list[Segment]:
         elif not found:
             raise InputError(f"Ledger {str(path)!r} is damaged: its first line is no header.")
         elif "round" in entry:
-            for agent in entry.get("agents", range(len(found[-1].counts))):
+            everybody = range(len(found[-1].counts))
+            for agent in everybody if entry.get("agents") is None else entry["agents"]:
                 found[-1].counts[agent] += 1
     if not found:
         raise InputError(f"Ledger {str(path)!r} is damaged: it is empty.")
