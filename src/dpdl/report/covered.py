@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dpdl.errors import InputError
-from dpdl.report.page import Section, bullets, heading, page, paragraphs, public, said
+from dpdl.report.page import Section, alarm, bullets, heading, page, paragraphs, public, said
 
 KEY = "not-covered"
 TITLE = "Not covered by epsilon"
@@ -23,7 +23,7 @@ def whole_page(names: str, sections: Sequence[Section], foot: str) -> str:
         "end. A page to give away is made by dpdl report --public."
     )
     shown = not_covered(sections)
-    last = _box("On this page", [*(f"{_sentence(what)}" for what in shown), *_limits(sections)], sections)
+    last = _box([*_limits(sections), *map(_sentence, shown)], sections)
     return page(f"dpdl: {names}", ABOUT, [*sections, last], foot, notice if shown else "")
 
 
@@ -33,12 +33,14 @@ def public_page(sections: Sequence[Section], foot: str) -> str:
     if not kept:
         raise InputError("Nothing in these folders may be shown to everybody: an attack shows private records.")
     left = not_covered(sections)
+    alarms = map(alarm, _told(section.alarms for section in kept))
     notice = said(
         "Public version. It holds what epsilon covers, as far as its section "
         f"“{TITLE}” says, and what is about no record. Left out: {'; '.join(left) if left else 'nothing'}."
     )
     title = kept[0].title if len(kept) == 1 else f"{len(kept)} results"
-    return page(f"dpdl: {title}", ABOUT, [*kept, _box("On this page", _limits(kept), kept)], foot, notice)
+    last = _box(_limits(kept), kept)
+    return page(f"dpdl: {title}", ABOUT, [*kept, last], foot, "\n".join([notice, *alarms]))
 
 
 def not_covered(sections: Iterable[Section]) -> list[str]:
@@ -52,13 +54,18 @@ def _public(sections: Sequence[Section]) -> list[Section]:
     return [section._replace(key=f"part-{k}") for k, section in enumerate(found, 1) if section.parts]
 
 
-def _limits(sections: Iterable[Section]) -> list[str]:
-    return list(dict.fromkeys(limit for section in sections for limit in section.limits))
+def _limits(sections: Sequence[Section]) -> list[str]:
+    return _told([*(section.alarms for section in sections), *(section.limits for section in sections)])
 
 
-def _box(head: str, here: Sequence[str], sections: Iterable[Section]) -> Section:
-    beside = list(dict.fromkeys(words for section in sections for words in section.beside))
-    html = [heading(head), bullets(here) if here else paragraphs("Nothing.")]
+def _told(groups: Iterable[Sequence[str]]) -> list[str]:
+    """All sentences, each once."""
+    return list(dict.fromkeys(words for group in groups for words in group))
+
+
+def _box(here: Sequence[str], sections: Iterable[Section]) -> Section:
+    beside = _told(section.beside for section in sections)
+    html = [heading("On this page"), bullets(here) if here else paragraphs("Nothing.")]
     if beside:
         html += [heading("In the folder, which is not to be given away"), bullets(beside)]
     return Section(KEY, TITLE, [public(*html)])

@@ -46,23 +46,31 @@ def file_name(text: str) -> str:
     return Path(text).name or text
 
 
-def limits(summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
-    """How far epsilon covers what is computed from the models of a run."""
-    epsilon = summary["epsilon"].get("final_model")
+def alarms(summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """Why epsilon covers nothing of a run, if so."""
     found = []
     if settings.get("randomness") != "secure":
         found.append(
-            "Everything, from whoever knows the seed: the noise of this run is drawn from it. It is a simulation."
+            "Nothing here is covered if somebody knows the seed: this run draws its noise from it. It is a simulation."
         )
-    if not isinstance(epsilon, int | float):
-        found.append("Everything: nothing is proven about the models of this run.")
-    else:
-        found.append(
-            "Test accuracies are computed from the models. About training records they tell no more than the models do "
-            f"(epsilon {epsilon:.4g}). Nothing protects the test records."
-        )
+    if _of_models(summary) is None:
+        found.append("Nothing here is covered: nothing is proven about the models of this run.")
+    return found
+
+
+def limits(summary: Mapping[str, Any]) -> list[str]:
+    """How far epsilon covers what is computed from the models of a run."""
+    epsilon = _of_models(summary)
+    known = f" (epsilon {epsilon:.4g})" if epsilon is not None else ", of which nothing is proven"
     return [
-        *found,
+        "Test accuracies are computed from the models. About training records they tell no more than the models do"
+        f"{known}. Nothing protects the test records.",
         "Numbers of records: epsilon, and a noise multiplier that the accountant chose, are computed from them.",
         "Other runs on the same records, also those that were thrown away, and choices made by looking at results.",
     ]
+
+
+def _of_models(summary: Mapping[str, Any]) -> float | None:
+    """The epsilon against somebody who sees the models; None when there is none."""
+    epsilon = summary["epsilon"].get("final_model")
+    return epsilon if isinstance(epsilon, int | float) else None

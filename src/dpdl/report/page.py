@@ -36,6 +36,7 @@ class Section(NamedTuple):
     parts: Sequence[Part]
     limits: Sequence[str] = ()  # how far epsilon covers what is public here: sentences
     beside: Sequence[str] = ()  # what is in the folder and not covered: sentences
+    alarms: Sequence[str] = ()  # why epsilon covers nothing of it, if so: sentences
 
     @property
     def html(self) -> str:

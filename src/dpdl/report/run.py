@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpdl.errors import DpdlError, InputError
 from dpdl.report.figures import BLUE, INK, ORANGE, draw_graph, draw_partition, save
 from dpdl.report.frontier import styled
-from dpdl.report.limits import FOLDER, closed_settings, file_name, limits, open_settings
+from dpdl.report.limits import FOLDER, alarms, closed_settings, file_name, limits, open_settings
 from dpdl.report.page import (
     Part,
     Section,
@@ -55,7 +55,7 @@ def of_run(summary: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
         private("the seed, and where files are", _settings(closed_settings(settings))),
         public(heading("Versions"), facts({name: str(value) for name, value in s["versions"].items()})),
     ]
-    return Section(f"run-{_key(folder)}", title, list(filter(None, parts)), limits(s, settings), FOLDER)
+    return Section(f"run-{_key(folder)}", title, list(filter(None, parts)), limits(s), FOLDER, alarms(s, settings))
 
 
 def _results(s: Mapping[str, Any]) -> list[tuple[str, str]]:

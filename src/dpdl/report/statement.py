@@ -161,7 +161,8 @@ def _meaning(found: Evidence) -> list[Block]:
     guesses = {one: best_guess(value, delta) for one, value in values if value is not None}
     if not guesses:
         return [Words("Nothing is proven, so nothing can be said about what somebody may find out.")]
-    rows = [(listener_words(one), f"{100 * guess:.2f} of 100") for one, guess in guesses.items()]
+    order = f", {LEADING_ORDER}" * leading_order(found)
+    rows = [(listener_words(one), f"{100 * guess:.2f} of 100{order}") for one, guess in guesses.items()]
     blocks: list[Block] = [
         Words(
             "Somebody knows all about one record, and about all others, but not whether that record was used"
