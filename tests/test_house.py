@@ -23,7 +23,7 @@ from dpdl.run.presets import PRESETS
 
 HOME = Path(__file__).parents[1]
 DOCS = sorted((HOME / "docs").rglob("*.md"))
-PAGES = [HOME / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + DOCS
+PAGES = [HOME / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")] + DOCS
 
 
 def text(name: str) -> str:

@@ -24,12 +24,18 @@ class Batch(NamedTuple):
     y: Tensor  # (b,) targets
     key: Tensor  # (b,) int64, names the randomness (dropout) of every sample
 
+    def __repr__(self) -> str:
+        return f"Batch(private records of shape {tuple(self.x.shape[1:])})"
+
 
 class Sent(NamedTuple):
     """Rows that agents sent to the agents hosted here, each kept once however many agents read it."""
 
     rows: Tensor  # (senders, D)
     at: Tensor  # (visits,) visit k reads rows[at[k]]
+
+    def __repr__(self) -> str:
+        return f"Sent({len(self.rows)} rows of {self.rows.shape[1]:,} entries, read by {len(self.at)} visits)"
 
     def combine(self, other: Sent, formula: Callable[[Tensor, Tensor], Tensor]) -> Sent:
         """What a receiver can compute for itself from two things the same senders sent, entry by entry."""
@@ -50,6 +56,9 @@ class ClippedSum(NamedTuple):
     loss: float  # sum of the samples' losses
     clipped: int  # samples whose gradient was shortened
     broken: int  # samples whose gradient was not finite
+
+    def __repr__(self) -> str:
+        return f"ClippedSum(private gradient of {len(self.gradient):,} entries)"
 
 
 class Fused(Protocol):

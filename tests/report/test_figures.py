@@ -11,7 +11,7 @@ from PIL import Image
 
 from dpdl.errors import InputError
 from dpdl.graph import Graph, build
-from dpdl.report import figures
+from dpdl.report import figures, training
 
 COUNTS = np.array([[5, 0, 1], [0, 7, 2]])
 
@@ -40,7 +40,7 @@ def texts(axes) -> list[str]:
 def test_every_figure_is_written_in_every_format(tmp_path, suffix):
     figures.draw_graph(build("ring", 10), tmp_path / f"graph.{suffix}")
     figures.draw_partition(COUNTS, tmp_path / f"partition.{suffix}", "two agents")
-    figures.draw_training(METRICS, tmp_path / f"training.{suffix}", "a run")
+    training.draw_training(METRICS, tmp_path / f"training.{suffix}", "a run")
     heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     files = sorted(tmp_path.iterdir())
     assert [path.stem for path in files] == ["graph", "partition", "training"]
@@ -93,7 +93,7 @@ def test_one_agent_alone_can_be_drawn():
 def test_a_name_is_never_read_as_a_formula(tmp_path):
     figures.draw_graph(Graph(np.eye(1), "a$b^$.edges"), tmp_path / "x.png")
     figures.draw_partition(COUNTS, tmp_path / "y.png", "cost $5_")
-    figures.draw_training(METRICS, tmp_path / "z.png", "cost $5_ $")
+    training.draw_training(METRICS, tmp_path / "z.png", "cost $5_ $")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.png", "y.png", "z.png"]
     shown = [text.get_text() for text in figures.graph_figure(Graph(np.eye(1), "a$b^$.edges")).texts]
     assert shown[0].replace("\\$", "$") == "a$b^$.edges"
@@ -121,7 +121,7 @@ def test_counts_that_are_no_counts_are_refused(counts):
 
 
 def test_training_skips_what_was_not_measured():
-    loss, accuracy = figures.training_figure(METRICS, "a run").axes
+    loss, accuracy = training.training_figure(METRICS, "a run").axes
     assert loss.lines[0].get_xydata().tolist() == [[10, 1.5], [20, 1.0], [30, 0.5]]
     mean, average = accuracy.lines
     assert mean.get_xdata().tolist() == average.get_xdata().tolist() == [0, 10, 30]
@@ -131,13 +131,13 @@ def test_training_skips_what_was_not_measured():
 
 
 def test_training_without_numbers_says_so():
-    assert "not measured" in texts(figures.training_figure([{"round": 0}], "empty").axes[0])
+    assert "not measured" in texts(training.training_figure([{"round": 0}], "empty").axes[0])
     with pytest.raises(InputError, match="no evaluated rounds"):
-        figures.training_figure([], "empty")
+        training.training_figure([], "empty")
 
 
 def test_one_round_is_visible():
-    loss, _ = figures.training_figure([METRICS[1]], "one").axes
+    loss, _ = training.training_figure([METRICS[1]], "one").axes
     assert loss.lines[0].get_marker() == "o"
     assert loss.get_xlim() == (9, 11)
 

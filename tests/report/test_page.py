@@ -11,8 +11,8 @@ import pytest
 
 from dpdl import Experiment, InputError, train
 from dpdl.report.figures import BLUE, INK, PAPER, SOFT
+from dpdl.report.look import BLUSH, RUST, SHADES
 from dpdl.report.page import (
-    SHADES,
     Number,
     Section,
     bullets,
@@ -21,6 +21,8 @@ from dpdl.report.page import (
     live_table,
     page,
     paragraphs,
+    private,
+    public,
     said,
     small_picture,
     table,
@@ -81,18 +83,22 @@ def test_what_is_written_is_escaped_and_nothing_is_asked_of_others() -> None:
     evil = "<script>alert('x')</script> & \"y\""
     parts = [paragraphs(evil), said(evil), bullets([evil]), heading(evil), facts({evil: evil})]
     parts += [table([evil], [[evil]], evil)]
-    text = page(evil, evil, [Section("one", evil, "\n".join(parts)), Section("two", "Two", "")], evil)
+    text = page(
+        evil, evil, [Section("one", evil, [public(*parts), private(evil, *parts)]), Section("two", "Two", [])], evil
+    )
     assert "<script" not in text
     found = parsed(text)
     assert found.links == ["#one", "#two"] and found.ids == ["one", "two"]
     assert "default-src 'none'" in text and '<html lang="en">' in text
-    live = page("x", "x", [Section("one", "One", live_table([evil, "n"], [[evil, Number(evil, 1.0)]], evil))], "x")
+    live = page(
+        "x", "x", [Section("one", "One", [public(live_table([evil, "n"], [[evil, Number(evil, 1.0)]], evil))])], "x"
+    )
     assert live.count("<script") == 1 and "alert('x')</script>" not in live
     parsed(live)
 
 
 def test_sections_of_the_same_name_have_links_of_their_own() -> None:
-    found = parsed(page("x", "x", [Section("one", "One", "")] * 3, "x"))
+    found = parsed(page("x", "x", [Section("one", "One", [])] * 3, "x"))
     assert found.links == ["#one", "#one.2", "#one.3"] and found.ids == ["one", "one.2", "one.3"]
 
 
@@ -122,7 +128,14 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize(
     ("text", "ground"),
-    [(INK, PAPER), (SOFT, "#FFFFFF"), (BLUE, "#FFFFFF"), *((INK, colour) for colour in SHADES.values())],
+    [
+        (INK, PAPER),
+        (INK, BLUSH),
+        (SOFT, "#FFFFFF"),
+        (BLUE, "#FFFFFF"),
+        (RUST, "#FFFFFF"),
+        *((INK, colour) for colour in SHADES.values()),
+    ],
 )
 def test_text_stands_out(text: str, ground: str) -> None:
     dark, light = sorted((luminance(text), luminance(ground)))
@@ -185,8 +198,10 @@ def test_a_run_is_shown_with_its_privacy_statement(tmp_path: Path) -> None:
     for words in ("Proven: so much.", "90.00%", "3.544", "unbounded", "2 MB"):
         assert words in section.html
     assert "Theorem 1" not in section.html and "<img" not in section.html
-    (tmp_path / "training.png").write_bytes(PNG)
-    assert "<img" in of_run(SUMMARY, SETTINGS, tmp_path).html
+    line = {"round": 5, "accuracy": {"mean": 0.9, "worst": 0.8, "best": 0.95}, "train_loss": {"mean": 0.7312}}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(line))
+    accuracy, loss = images(of_run(SUMMARY, SETTINGS, tmp_path).html)
+    assert "the last one is 90.0%" in accuracy and "the last one is 0.7312" in loss
 
 
 def test_all_settings_and_versions_are_shown(tmp_path: Path) -> None:
@@ -221,9 +236,10 @@ def test_a_run_shows_its_coefficients_its_partition_and_its_graph(trained: Path,
     assert code == 0 and json.loads(out)["sections"] == ["dpdl on digits, ring of 3 agents"]
     text = (trained / "report.html").read_text("utf-8")
     parsed(text)
-    calibration, partition, graph = images(text)
+    _, loss, calibration, graph, partition = images(text)
     last = json.loads((trained / "metrics.jsonl").read_text().splitlines()[-1])
     assert f"{last['coefficient']:.3f} in round 2" in calibration
+    assert f"{last['train_loss']['mean']:.4g}" in loss
     sizes = json.loads((trained / "summary.json").read_text())["records"]
     assert f"10 classes each of 3 agents holds; the agents hold from {sizes['fewest']} to {sizes['most']}" in partition
     assert "ring: 3 agents and 3 edges" in graph
@@ -238,8 +254,7 @@ def test_a_page_goes_on_without_the_data(trained: Path, tmp_path: Path, monkeypa
     monkeypatch.setattr("dpdl.tasks.data.fetch_entry", no_network)
     html = of_run(SUMMARY, {**SETTINGS, "dataset": "mnist"}, trained).html
     assert "Not shown: the data set is not here; get it with dpdl data fetch mnist." in html
-    (only,) = images(html)
-    assert only.startswith("Mean calibration coefficient")
+    assert [words.split(" ")[0] for words in images(html)] == ["Test", "Training", "Mean"], "no graph, no partition"
     assert "Not shown: Folder" in of_run(SUMMARY, SETTINGS, tmp_path).html, "what a run says of itself"
 
 
@@ -247,7 +262,7 @@ def test_two_runs_are_two_sections_of_one_page(trained: Path, tmp_path: Path, mo
     place = tmp_path / "both.html"
     code, out, _ = command(monkeypatch, capsys, "report", str(trained), str(trained), "--out", str(place))
     assert code == 0 and out == f"Page: {place}\n"
-    assert len(set(parsed(place.read_text("utf-8")).ids)) == 2
+    assert parsed(place.read_text("utf-8")).ids == ["run-run", "run-run.2", "not-covered"]
 
 
 @pytest.mark.parametrize("content", [None, "{"])

@@ -195,7 +195,7 @@ def test_nothing_is_not_drawn() -> None:
 def test_there_is_one_section_per_mode(measured: Path, monkeypatch, capsys) -> None:
     text = made(measured, monkeypatch, capsys)
     found = parsed(text)
-    assert found.ids == ["results-as-published", "results-algorithm1", "results-sound"]
+    assert found.ids == ["results-as-published", "results-algorithm1", "results-sound", "not-covered"]
     assert all(link.startswith(("#", "data:image/png;base64,")) for link in found.links)
     for mode, about in recipes.MODES.items():
         assert about[1:] in part(text, mode)

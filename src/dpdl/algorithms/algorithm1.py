@@ -90,6 +90,17 @@ class Algorithm1:
             return math.inf
         return max(self._limit(view) for view in views(graph, self.alpha, agent, threat))
 
+    def proof(self, threat: Threat) -> str:
+        """A bound with all its terms; it ends where there is little noise."""
+        if self.cosine == "tensor":
+            return "nothing: one cosine per tensor has no proof"
+        how = {
+            "eavesdropper": "the answers sent, and the self-gradient beneath one dose of noise that it contracts",
+            "neighbours": "the worst coalition of K, beneath the noise of all others, or the eavesdropper",
+            "final-model": "the updates alone, beneath the noise of all agents, or one neighbour, or the eavesdropper",
+        }
+        return f"upper bound with remainder, `unbounded` for little noise: {how[threat.kind]}"
+
     def _limit(self, view: View) -> float:
         return view.direct + sum((u.beta + u.gain * self.kappa * u.own) ** 2 for u in view.updates)
 

@@ -23,7 +23,7 @@ owner meets somebody, but is paid for when it is computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from dpdl.algorithms.base import Info, State, Stepped, batch_info
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class AsyncDPSGD(Stepped):
     """AD-PSGD with private gradients, in a public order of ticks."""
 
-    seed: int
+    seed: int = field(repr=False)
 
     @property
     def disclosure(self) -> Activated:

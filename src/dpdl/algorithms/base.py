@@ -31,6 +31,9 @@ class Info(NamedTuple):
 
     values: Mapping[str, Tensor]  # name -> (agents,) float64
 
+    def __repr__(self) -> str:
+        return f"Info({', '.join(self.values)})"
+
 
 class Algorithm(Protocol):
     """One way to learn together. Fields that carry the name of an experiment's option are set from it."""

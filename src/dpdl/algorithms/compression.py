@@ -134,6 +134,10 @@ class Overheard:
         """As without compression."""
         return self.inner.active(graph, agent, t)
 
+    def proof(self, threat: Threat) -> str:
+        """An eavesdropper learns no more from signs."""
+        return "upper bound: as the eavesdropper without compression"
+
 
 @final
 class Signs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, Protocol, final
 
@@ -18,10 +18,12 @@ import numpy as np
 
 from dpdl.graph import Graph
 from dpdl.keys import generator
-from dpdl.privacy.threats import Threat
+from dpdl.privacy.threats import EAVESDROPPER, Threat
 
 MOST_COALITIONS = 5_000
 """More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
+AS_EAVESDROPPER = "upper bound: counted as the eavesdropper"
+"""The proof against those who hear less, where no smaller exposure is derived for them."""
 BLOCK = 256
 """So many rounds of `Activated` are drawn at a time."""
 
@@ -81,6 +83,10 @@ class Disclosure(Protocol):
 
     def active(self, graph: Graph, agent: int, t: int) -> bool:
         """Whether the agent releases anything in round t."""
+        ...
+
+    def proof(self, threat: Threat) -> str:
+        """How `exposure` is derived against a listener, in a phrase; `docs/proofs.md` lists them."""
         ...
 
 
@@ -154,6 +160,13 @@ class OwnGradients(EveryRound):
         """One for every gradient."""
         return float(self.count)
 
+    def proof(self, threat: Threat) -> str:
+        """Post-processing."""
+        if threat != EAVESDROPPER:
+            return AS_EAVESDROPPER
+        many = "one Gaussian release" if self.count == 1 else f"{self.count} Gaussian releases on one draw"
+        return f"computed from {many}"
+
 
 @final
 @dataclass(frozen=True)
@@ -163,6 +176,12 @@ class CrossGradients(EveryRound):
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """|N_i|: exact against an eavesdropper, an upper bound against those who see less."""
         return float(graph.sizes[agent])
+
+    def proof(self, threat: Threat) -> str:
+        """Post-processing; one draw of the batch serves all answers."""
+        if threat != EAVESDROPPER:
+            return AS_EAVESDROPPER
+        return "computed from |N_i| Gaussian releases on one draw, all but one of them sent as they are"
 
 
 @final
@@ -186,6 +205,12 @@ class PairedNoise(EveryRound):
             return 1.0  # no neighbour's secret is left: the agent's own noise alone
         return max(self._against(graph, agent, J) for J in itertools.combinations(around, k))
 
+    def proof(self, threat: Threat) -> str:
+        """Exact for who has no secret: all gradients of a round follow from the models."""
+        if threat.kind == "neighbours":
+            return "upper bound: Laplacian of the links outside the worst K, who hear everything as well"
+        return "exact: Laplacian of hidden links"
+
     def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
         left = [j for j in range(len(graph)) if j not in J]
         links = (graph.W[np.ix_(left, left)] > 0).astype(float)
@@ -205,7 +230,7 @@ class Activated(Proportional):
     own active rounds only, and no amplification is claimed for the draw.
     """
 
-    seed: int
+    seed: int = field(repr=False)
 
     def agent(self, graph: Graph, t: int) -> int:
         """The agent that is active in round t = 1, 2, ..."""
@@ -223,6 +248,10 @@ class Activated(Proportional):
     def active(self, graph: Graph, agent: int, t: int) -> bool:
         """Whether it is the agent's turn."""
         return self.agent(graph, t) == agent
+
+    def proof(self, threat: Threat) -> str:
+        """Post-processing, of the agent's own rounds."""
+        return AS_EAVESDROPPER if threat != EAVESDROPPER else "computed from one Gaussian release in each active round"
 
 
 @lru_cache(maxsize=4096)

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from dpdl.algorithms.base import Info, State, Stepped, batch_info
-from dpdl.algorithms.disclosure import CrossGradients, Disclosure, EveryRound
+from dpdl.algorithms.disclosure import AS_EAVESDROPPER, CrossGradients, Disclosure, EveryRound
 from dpdl.privacy.releases import Release
+from dpdl.privacy.threats import EAVESDROPPER
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,6 +46,10 @@ class OwnMean(EveryRound):
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """1 / sum_j w_ij^2, as the sum has noise sigma (C / B) sqrt(sum_j w_ij^2); |N_i| for equal weights."""
         return float(1 / (graph.W[agent] ** 2).sum())
+
+    def proof(self, threat: Threat) -> str:
+        """The mean shows in the models."""
+        return AS_EAVESDROPPER if threat != EAVESDROPPER else "exact: the weighted mean of |N_i| Gaussian releases"
 
 
 @final

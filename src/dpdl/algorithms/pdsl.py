@@ -25,7 +25,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from dpdl.algorithms.base import Info, State, Stepped, batch_info
@@ -55,7 +55,7 @@ class PDSL(Stepped):
     momentum: float  # beta
     permutations: int  # orders of the neighbours that are tried
     validation: int  # number of public records
-    seed: int
+    seed: int = field(repr=False)
 
     disclosure = CrossGradients()
 

@@ -70,6 +70,9 @@ class Outcome:
     true_labels: Tensor
     objective: Tensor
 
+    def __repr__(self) -> str:
+        return f"Outcome({self.case}, {self.method}, {len(self.truth)} targets)"
+
 
 def attack(
     run_dir: Path,

@@ -51,6 +51,9 @@ class Records(NamedTuple):
     x: Tensor  # (n, ...) normalised
     y: Tensor  # (n,)
 
+    def __repr__(self) -> str:
+        return f"Records({len(self.x)} of shape {tuple(self.x.shape[1:])})"
+
 
 # ------------------------------------------------------------------ the adversary
 def unit_gradients(task: Task, row: Tensor, records: Records) -> Iterator[Tensor]:

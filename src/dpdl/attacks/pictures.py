@@ -23,6 +23,9 @@ class Gallery(NamedTuple):
     captions: dict[str, list[str]]
     title: str
 
+    def __repr__(self) -> str:
+        return f"Gallery({self.title!r}, {len(self.rows)} rows of {len(self.columns)} images)"
+
 
 def by_round(attacked: Sequence[Attacked]) -> Gallery:
     """The first image of the first agent, as in the paper's figures: rounds as columns, what was sent as rows."""

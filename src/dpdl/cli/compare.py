@@ -120,7 +120,7 @@ class Board:
     def _draw(self, name: str, news: Mapping[str, Any]) -> None:
         if self._folder is None or news["state"] != "done":
             return
-        from dpdl.report.figures import draw_training
+        from dpdl.report.training import draw_training
         from dpdl.run.store import RunFolder
 
         folder = self._folder / name

@@ -1,4 +1,4 @@
-"""`dpdl privacy sigma`, `dpdl privacy epsilon`; `dpdl privacy verify` is in `dpdl.cli.verify`."""
+"""`dpdl privacy sigma` and `dpdl privacy epsilon`; `verify` and `statement` have files of their own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpdl.cli.options import experiment_options, given
+from dpdl.cli.statement import statement
 from dpdl.cli.verify import verify
 from dpdl.errors import InputError
 
@@ -61,6 +62,9 @@ def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.group()
 def privacy() -> None:
     """Plan noise and budgets before a run, and verify them after it."""
+
+
+privacy.add_command(statement)
 
 
 @privacy.command()

@@ -20,26 +20,32 @@ DAMAGE = (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError)
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FOLDER...")
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="the page [FOLDER/report.html]")
+@click.option("--public", is_flag=True, help="leave out what no epsilon covers; the page is FOLDER/public.html")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
-def report(folders: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+def report(folders: tuple[Path, ...], out: Path | None, public: bool, as_json: bool) -> None:
     """One self-contained HTML page from run folders, from what dpdl reproduce measured, or from what dpdl attack made.
 
     FOLDER is a run, the results folder of dpdl reproduce, or the folder of dpdl attack --paper.
+
+    The page is for whoever holds the records. With --public it is one to give away: no training losses, no counts of
+    records, no pictures of them, no seed.
     """
     from dpdl import __version__
-    from dpdl.report.page import page
+    from dpdl.report.covered import not_covered, public_page, whole_page
 
     sections: list[Section] = []
     for folder in folders:
         sections += _sections(folder)
-    path = out or folders[0] / "report.html"
-    names = ", ".join(folder.resolve().name for folder in folders)
-    text = page(
-        f"dpdl: {names}", "Agents on a graph train one model without a server.", sections, f"dpdl {__version__}"
-    )
-    _write(path, text)
+    foot = f"dpdl {__version__}"
+    if public:
+        text = public_page(sections, foot)
+    else:
+        text = whole_page(", ".join(folder.resolve().name for folder in folders), sections, foot)
+    path = out or folders[0] / ("public.html" if public else "report.html")
+    write_page(path, text)
     if as_json:
-        click.echo(json.dumps({"page": str(path), "sections": [section.title for section in sections]}))
+        told = {"page": str(path), "sections": [section.title for section in sections]}
+        click.echo(json.dumps({**told, "public": public, "not_covered": not_covered(sections)}))
     else:
         click.echo(f"Page: {path}")
 
@@ -98,7 +104,8 @@ def _read(path: Path) -> Any:
         raise InputError(f"{str(path)!r} cannot be read: {failure}.") from failure
 
 
-def _write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
+    """Replace a page; a place that cannot be written is told in one sentence."""
     from dpdl.run.files import write
 
     try:

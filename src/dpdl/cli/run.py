@@ -102,7 +102,7 @@ def _go(
     record: Wish | None = None,
 ) -> None:
     from dpdl.cli.show import Progress, show_result
-    from dpdl.report.figures import draw_training
+    from dpdl.report.training import draw_training
     from dpdl.run.train import launch
 
     with Progress(p, hidden=quiet) as progress:

@@ -32,6 +32,9 @@ class Clipped(NamedTuple):
     pieces: int  # what was clipped: samples or chunks
     broken: int  # pieces whose gradient was not finite
 
+    def __repr__(self) -> str:
+        return f"Clipped(private gradient of {len(self.gradient):,} entries)"
+
 
 class Clip(Protocol):
     """How the gradient of a batch is bounded."""

@@ -27,6 +27,9 @@ class Answers(NamedTuple):
     about: list[Clipped]  # per visit, diagnostics
     visits: Visits  # what was answered
 
+    def __repr__(self) -> str:
+        return f"Answers({len(self.visits.host)} visits, {self.private.shape[1]:,} entries each)"
+
 
 @final
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class PrivateGradient:
     randomness: Randomness
     factors: np.ndarray | None = None  # (N, N): factor on sigma of host j's answer to asker i, [i, j]
     validate: Callable[[Tensor], float] | None = None  # accuracy of a row's model on public records
+
+    def __repr__(self) -> str:
+        return f"PrivateGradient({self.model}, {self.clip}, sigma {self.noise_multiplier:.4g}, {self.randomness})"
 
     @property
     def std(self) -> float:

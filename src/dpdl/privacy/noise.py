@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, final
 
 import numpy as np
@@ -46,7 +46,7 @@ class Randomness(Protocol):
 class Reproducible:
     """Seeded streams: for simulation, not private, because the seed is known."""
 
-    seed: int
+    seed: int = field(repr=False)  # whoever reads it can subtract the noise
     repeatable = True
 
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Pictures of graphs, partitions and training, as PNG, SVG or PDF files.
+"""Pictures of graphs and partitions, as PNG, SVG or PDF files.
 
 Each picture has a pure function that builds the matplotlib `Figure` (for notebooks and tests) and one that
 draws it into a file. Nothing here touches matplotlib's global state. The colours are Okabe and Ito's, which
@@ -8,9 +8,8 @@ stay apart for colour-blind readers, and shades differ in brightness.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -43,11 +42,6 @@ def draw_graph(graph: Graph, path: str | Path) -> Path:
 def draw_partition(counts: npt.ArrayLike, path: str | Path, title: str) -> Path:
     """Write the picture of `partition_figure`."""
     return save(partition_figure(counts, title), path)
-
-
-def draw_training(metrics: Sequence[dict[str, Any]], path: str | Path, title: str) -> Path:
-    """Write the picture of `training_figure`."""
-    return save(training_figure(metrics, title), path)
 
 
 def save(figure: Figure, path: str | Path) -> Path:
@@ -158,7 +152,7 @@ def partition_figure(counts: npt.ArrayLike, title: str) -> Figure:
     heat = figure.add_subplot(grid[1, 0])
     image = heat.imshow(table, cmap="Blues", aspect="auto", vmin=0, vmax=max(1, int(table.max())))
     heat.set(xlabel="agent", ylabel="class")
-    _style(heat, grid=False)
+    style(heat, grid=False)
     _whole_ticks(heat, agents, classes)
     bar = figure.colorbar(image, cax=figure.add_subplot(grid[1, 1]), ticks=MaxNLocator(6, integer=True))
     bar.set_label("records of a class")
@@ -189,7 +183,7 @@ def _write_cells(axes: Axes, table: npt.NDArray[np.int64], size: float) -> None:
 def _draw_totals(axes: Axes, totals: npt.NDArray[np.int64], room: float) -> None:
     axes.bar(np.arange(len(totals)), totals, width=0.8 if len(totals) <= 60 else 1.0, color=SHADES[0])
     axes.set(ylabel="total", ylim=(0, 1.6 * max(1, int(totals.max()))), yticks=[])
-    _style(axes, grid=False)
+    style(axes, grid=False)
     axes.tick_params(labelbottom=False, bottom=False)
     axes.spines["left"].set_visible(False)
     flat = 0.75 * 8 * len(str(int(totals.max()))) <= room
@@ -213,68 +207,8 @@ def _whole_ticks(axes: Axes, across: int, down: int) -> None:
     axes.set_yticks(np.arange(0, down, 1 if down <= 40 else 10 ** int(np.log10(down / 2))))
 
 
-def training_figure(metrics: Sequence[dict[str, Any]], title: str) -> Figure:
-    """Training loss and test accuracy over rounds: the mean of the agents, shaded from the worst to the best.
-
-    A value that is missing or None is skipped.
-    """
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
-
-    if not metrics:
-        raise InputError("There are no evaluated rounds to draw.")
-    figure = Figure(figsize=(10, 4.2), facecolor="white", layout="constrained")
-    loss, accuracy = figure.subplots(1, 2)
-    _band(loss, metrics, "train_loss", ("min", "max"), "lowest to highest agent")
-    _band(accuracy, metrics, "accuracy", ("worst", "best"), "worst to best agent")
-    _line(accuracy, _series(metrics, "accuracy", "average_model"), "--", ORANGE, "average model")
-    accuracy.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-    for axes, name in ((loss, "training loss"), (accuracy, "test accuracy")):
-        axes.set_title(name, size=11, color=INK, loc="left")
-        axes.set_xlabel("round")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        _style(axes, grid=True)
-        if axes.lines:
-            axes.legend(frameon=False, fontsize=9)
-        else:
-            axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, color=SOFT, ha="center")
-            axes.set(xticks=[], yticks=[])
-    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
-    return figure
-
-
-def _series(metrics: Sequence[dict[str, Any]], group: str, *keys: str) -> tuple[list[int], list[Any]]:
-    """The rounds in which all `keys` of `group` were measured, and their values."""
-    rounds, values = [], []
-    for item in metrics:
-        found = [(item.get(group) or {}).get(key) for key in keys]
-        if None not in found:
-            rounds.append(item["round"])
-            values.append(found if len(found) > 1 else found[0])
-    return rounds, values
-
-
-def _band(axes: Axes, metrics: Sequence[dict[str, Any]], group: str, ends: tuple[str, str], label: str) -> None:
-    rounds, pairs = _series(metrics, group, *ends)
-    if rounds:
-        low, high = np.array(pairs, dtype=np.float64).T
-        if len(rounds) == 1:  # a band over a single round would have no width
-            axes.vlines(rounds, low, high, color=BLUE, alpha=0.18, lw=8, label=label)
-        else:
-            axes.fill_between(rounds, low, high, color=BLUE, alpha=0.18, lw=0, label=label)
-    _line(axes, _series(metrics, group, "mean"), "-", BLUE, "mean of agents")
-
-
-def _line(axes: Axes, series: tuple[list[int], list[Any]], dash: str, colour: str, label: str) -> None:
-    rounds, values = series
-    if rounds:
-        marker = "o" if len(rounds) == 1 else ""
-        axes.plot(rounds, values, dash, color=colour, lw=1.8, marker=marker, label=label)
-    if len(rounds) == 1:
-        axes.set_xlim(rounds[0] - 1, rounds[0] + 1)
-
-
-def _style(axes: Axes, grid: bool) -> None:
+def style(axes: Axes, grid: bool) -> None:
+    """The frame and the ticks of all our pictures."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(SOFT)
     axes.tick_params(labelsize=9, colors=INK, length=3)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpdl.report.page import Section, bullets, paragraphs, picture, said, table
+from dpdl.report.page import Section, bullets, paragraphs, picture, private, said, table
 
 RECOGNISABLE = 0.5  # SSIM
 SURE = 0.05  # p
@@ -16,6 +16,7 @@ SENT = {
     "self": "the momenta of two rounds, less the gradients that were heard",
     "step": "the models that agents send in two rounds",
 }
+SHOWN = "an attack: records, what was rebuilt of them, and how well"
 Row = Mapping[str, Any]
 
 
@@ -55,7 +56,7 @@ def rebuilt(facts: Mapping[str, Any], folder: Path) -> Section:
         "<h3>All numbers</h3>",
         _numbers(rows, facts["trivial"]),
     ]
-    return Section("rebuilt", "What your neighbour could rebuild", "\n".join(html))
+    return Section("rebuilt", "What your neighbour could rebuild", [private(SHOWN, *html)])
 
 
 def outcome(row: Row) -> str:

@@ -19,6 +19,8 @@ from dpdl.report.page import (
     heading,
     live_table,
     paragraphs,
+    private,
+    public,
     said,
     small_picture,
     tall_picture,
@@ -29,6 +31,8 @@ STEPS = (1.0, 3.0)
 """Differences of more points than these have a darker shade."""
 PLACE = ("dataset", "graph", "agents", "alpha_d", "epsilon")
 HEADS = ("data set", "graph", "N", "alpha_d", "epsilon")
+LIMITS = ("Accuracies of cells whose proven epsilon is unbounded or unknown.",)
+SIMULATED = ("Nothing here is covered if somebody knows the seeds: these runs are simulations on public data sets.",)
 Row = Mapping[str, Any]
 
 
@@ -39,20 +43,19 @@ def of_mode(mode: str, guarantee: str, total: int, cells: Sequence[Row], ranking
     paper's spread, the seeds, the epsilon that is `proven` (None: not recorded), a `note` or None, and `curves`, one
     per seed that has one.
     """
-    html = [
-        said(_sentence(guarantee)),
-        paragraphs(coverage(total, cells)),
-        heading(f"Cells, {mode}"),
-        _table(cells, mode),
-        *_notes(cells),
-        heading(f"Accuracy against epsilon, {mode}"),
-        *_figures(cells, mode),
-        *_convergence(cells, mode, guarantee),
-        heading(f"Ranking of the algorithms, {mode}"),
-        paragraphs(ranked(rankings)),
-        _rankings(rankings, mode) if rankings else "",
+    notes, curves = _notes(cells), _convergence(cells, mode, guarantee)
+    parts = [
+        public(said(_sentence(guarantee)), paragraphs(coverage(total, cells))),
+        public(heading(f"Cells, {mode}"), _table(cells, mode)),
+        private("notes that a person wrote", *notes) if notes else None,
+        public(heading(f"Accuracy against epsilon, {mode}"), *_figures(cells, mode)),
+        private("training loss over the rounds (curves)", *curves) if curves else None,
+        public(heading(f"Ranking of the algorithms, {mode}"), paragraphs(ranked(rankings))),
+        public(_rankings(rankings, mode)) if rankings else None,
     ]
-    return Section(f"results-{mode}", f"The paper's tables, {mode}", "\n".join(html))
+    return Section(
+        f"results-{mode}", f"The paper's tables, {mode}", list(filter(None, parts)), LIMITS, alarms=SIMULATED
+    )
 
 
 def coverage(total: int, cells: Sequence[Row]) -> str:

@@ -10,7 +10,21 @@ from typing import TYPE_CHECKING, Any
 from dpdl.errors import DpdlError, InputError
 from dpdl.report.figures import BLUE, INK, ORANGE, draw_graph, draw_partition, save
 from dpdl.report.frontier import styled
-from dpdl.report.page import Section, facts, heading, paragraphs, said, small_picture, table, wide_picture
+from dpdl.report.limits import FOLDER, alarms, closed_settings, file_name, limits, open_settings
+from dpdl.report.page import (
+    Part,
+    Section,
+    facts,
+    heading,
+    paragraphs,
+    private,
+    public,
+    said,
+    small_picture,
+    table,
+    wide_picture,
+)
+from dpdl.report.training import accuracy_figure, loss_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +33,7 @@ if TYPE_CHECKING:
 
 CALIBRATION = {"coefficient": (BLUE, (0.25, 0.75)), "cosine": (ORANGE, (-1.0, 1.0))}
 """Colour, and the range that can occur: noise around the middle must not look like a trend."""
+WORLD = "Who talks to whom"
 Metrics = Sequence[Mapping[str, Any]]
 
 
@@ -26,21 +41,21 @@ def of_run(summary: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
     """From `summary.json`, the settings in `experiment.json`, and what is beside them."""
     from dpdl.run.store import RunFolder
 
-    s = summary
-    title = f"{s['algorithm']} on {s['dataset']}, {s['graph']} of {s['agents']} agents"
-    html = [
-        said(s["privacy_statement"]),
-        table(["what", "value"], _results(s), f"Result of {title}."),
-        _curves(s, folder),
-        _calibration(RunFolder(folder).metrics()),
-        heading("Who holds what, and who talks to whom"),
-        _world(settings, folder),
-        heading("All settings"),
-        facts({name: _setting(value) for name, value in settings.items()}),
-        heading("Versions"),
-        facts({name: str(value) for name, value in s["versions"].items()}),
+    s, metrics = summary, RunFolder(folder).metrics()
+    title = f"{s['algorithm']} on {file_name(s['dataset'])}, {file_name(s['graph'])} of {s['agents']} agents"
+    inside = _unprotected(s, metrics)
+    parts = [
+        public(said(s["privacy_statement"])),
+        public(table(["what", "value"], _results(s), f"Result of {title}.")),
+        private(f"{', '.join(inside)} (numbers)", _without_noise(inside)) if inside else None,
+        *_curves(metrics),
+        _calibration(s["algorithm"], metrics),
+        *_world(settings, folder),
+        public(heading("Settings"), _settings(open_settings(settings))),
+        private("the seed, and where files are", _settings(closed_settings(settings))),
+        public(heading("Versions"), facts({name: str(value) for name, value in s["versions"].items()})),
     ]
-    return Section(f"run-{_key(folder)}", title, "\n".join(filter(None, html)))
+    return Section(f"run-{_key(folder)}", title, list(filter(None, parts)), limits(s), FOLDER, alarms(s, settings))
 
 
 def _results(s: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -51,17 +66,46 @@ def _results(s: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("average of all models", f"{accuracy['average_model']:.2%}"),
         ("rounds", f"{s['rounds']:,}"),
         ("sent by all agents", f"{s['bytes_sent'] / 1e6:,.0f} MB"),
-        ("time", f"{s['seconds']:,.0f} s"),
         *((_epsilon(name), _number(value)) for name, value in s["epsilon"].items() if value is not None),
     ]
 
 
-def _curves(s: Mapping[str, Any], folder: Path) -> str:
-    path = folder / "training.png"
-    if not path.exists():
-        return ""
-    words = f"Test accuracy and training loss over the rounds; the last accuracy is {s['accuracy']['mean']:.1%}."
-    return wide_picture(path, words, "Mean over agents; the band reaches from the worst to the best.")
+def _unprotected(s: Mapping[str, Any], metrics: Metrics) -> dict[str, str]:
+    """What was measured on private records without any noise; old runs have less of it."""
+    last: Mapping[str, Any] = metrics[-1] if metrics else {}
+    records = s.get("records") or {}
+    found = {
+        "training loss": s.get("train_loss"),
+        "clipped gradients": last.get("clip_fraction"),
+        "gradients that were not finite": s.get("broken_gradients"),
+        "fewest records of an agent": records.get("fewest"),
+        "most records of an agent": records.get("most"),
+        "seconds of the run": s.get("seconds"),
+    }
+    return {name: _number(value) for name, value in found.items() if value is not None}
+
+
+def _without_noise(values: Mapping[str, str]) -> str:
+    return table(
+        ["what", "value"], values.items(), "Computed from records without noise; losses and shares of the end."
+    )
+
+
+def _curves(metrics: Metrics) -> list[Part]:
+    """Accuracy and loss over the rounds."""
+    if not metrics:
+        return []
+    last = metrics[-1]
+    accuracy, loss = ((last.get(group) or {}).get("mean") for group in ("accuracy", "train_loss"))
+    shown = (
+        (accuracy_figure, f"Test accuracy over the rounds; the last one is {_share(accuracy)}."),
+        (loss_figure, f"Training loss over the rounds; the last one is {_number(loss)}."),
+    )
+    caption = "Mean over agents; the band reaches from the worst to the best."
+    with TemporaryDirectory() as place:
+        path = Path(place) / "curve.png"
+        right, wrong = (small_picture(save(draw(metrics), path), words, caption) for draw, words in shown)
+    return [public(right), private("training loss over the rounds (curve)", wrong)]
 
 
 # ------------------------------------------------------------------ calibration
@@ -91,10 +135,11 @@ def _calibrated(metrics: Metrics) -> list[Mapping[str, Any]]:
     return [m for m in metrics if all(m.get(name) is not None for name in CALIBRATION)]
 
 
-def _calibration(metrics: Metrics) -> str:
+def _calibration(algorithm: str, metrics: Metrics) -> Part | None:
+    """Public for dpdl-sound only, which computes both from perturbed gradients."""
     rounds = _calibrated(metrics)
     if not rounds:
-        return ""
+        return None
     first, last = rounds[0], rounds[-1]
     words = (
         f"Mean calibration coefficient and mean cosine over the rounds; the coefficient is {first['coefficient']:.3f} "
@@ -105,24 +150,31 @@ def _calibration(metrics: Metrics) -> str:
         "0.5 for gradients that have nothing in common. Mean over agents and their neighbours."
     )
     with TemporaryDirectory() as place:
-        return wide_picture(save(calibration_figure(metrics), Path(place) / "calibration.png"), words, caption)
+        html = wide_picture(save(calibration_figure(metrics), Path(place) / "calibration.png"), words, caption)
+    return public(html) if algorithm == "dpdl-sound" else private("cosines and calibration coefficients", html)
 
 
 # ------------------------------------------------------------------ data and graph
-def _world(settings: Mapping[str, Any], folder: Path) -> str:
-    """The partition and the graph; a sentence when the data are not here. Nothing is fetched for a page."""
+def _world(settings: Mapping[str, Any], folder: Path) -> list[Part]:
+    """The graph and the partition; a sentence when the data are not here. Nothing is fetched for a page."""
     from dpdl.run.train import replan
     from dpdl.tasks.data import NAMES, is_here
 
     dataset = settings["dataset"]
+    missing = "why the graph and the partition are not shown"
     if dataset in NAMES and not is_here(dataset):
-        return paragraphs(f"Not shown: the data set is not here; get it with dpdl data fetch {dataset}.")
+        words = f"Not shown: the data set is not here; get it with dpdl data fetch {dataset}."
+        return [private(missing, heading(WORLD), paragraphs(words))]
     try:
         plan = replan(folder)
-    except DpdlError as failure:
-        return paragraphs(f"Not shown: {failure}")
+    except DpdlError as failure:  # it may name the folder, or the hash of the data
+        return [private(missing, heading(WORLD), paragraphs(f"Not shown: {failure}"))]
     with TemporaryDirectory() as place:
-        return "\n".join((_partition(plan, Path(place)), _graph(plan, Path(place))))
+        graph, partition = _graph(plan, Path(place)), _partition(plan, Path(place))
+    return [
+        public(heading(WORLD), graph),
+        private("records of each class at each agent (heat map)", heading("Who holds what"), partition),
+    ]
 
 
 def _partition(plan: Plan, place: Path) -> str:
@@ -145,6 +197,10 @@ def _graph(plan: Plan, place: Path) -> str:
 
 
 # ------------------------------------------------------------------ words
+def _settings(values: Mapping[str, Any]) -> str:
+    return facts({name: _setting(value) for name, value in values.items()})
+
+
 def _setting(value: Any) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -154,8 +210,14 @@ def _epsilon(name: str) -> str:
     return f"epsilon, {words}"
 
 
-def _number(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
+def _number(value: float | str | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
 
 
 def _key(folder: Path) -> str:

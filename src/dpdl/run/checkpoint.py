@@ -25,6 +25,9 @@ class Checkpoint(NamedTuple):
     totals: Tensor  # (agents, 2) int64: bytes sent, broken gradients
     agents: tuple[int, ...] | None = None  # their numbers, one per row; None: all agents, in order
 
+    def __repr__(self) -> str:
+        return f"Checkpoint(round {self.round}, {', '.join(self.state)} of {len(self.totals)} agents)"
+
 
 class Label(NamedTuple):
     """What a checkpoint says of itself before it is read."""

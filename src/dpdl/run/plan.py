@@ -24,6 +24,7 @@ from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.privacy.sampling import FixedSize, Poisson, Sampling
 from dpdl.privacy.theorem1 import Theorem1, public_code_sigma, public_code_sigma_of_others
 from dpdl.privacy.threats import threat
+from dpdl.run import brief
 from dpdl.run.budget import Allowance, Budget, allowance, parse
 from dpdl.run.experiment import Experiment
 from dpdl.run.planner import Question, make_algorithm, make_question, make_theorem1
@@ -52,6 +53,9 @@ class Plan:
     theorem1: Theorem1 | None  # None: it is not about this algorithm
     question: Question
     allowance: Allowance | None  # None: no budget was set
+
+    def __repr__(self) -> str:
+        return brief.of_plan(self)
 
     def batches(self, agents: Tensor, t: int) -> list[Batch]:
         """The minibatches of some agents in round t."""

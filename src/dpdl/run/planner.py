@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from dpdl import algorithms
@@ -30,7 +30,7 @@ class Question:
 
     algorithm: Algorithm
     graph: Graph
-    records: Sequence[int]  # D_i that every agent declares
+    records: Sequence[int] = field(repr=False)  # D_i that every agent declares
     batch: int  # B
     rounds: int  # T
     delta: float

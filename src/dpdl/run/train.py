@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.parallel import one_thread_per_operation
+from dpdl.run import brief
 from dpdl.run.checkpoint import Checkpoint
 from dpdl.run.control import Control
 from dpdl.run.experiment import Experiment
@@ -41,6 +42,9 @@ class Result:
     plan: Plan
     timing: dict[str, float]  # seconds of this process, and of its evaluations
     stopped: str | None = None  # why the run ended early: an agent's budget was spent
+
+    def __repr__(self) -> str:
+        return brief.of_result(self)
 
     def module(self, agent: int | None = None) -> nn.Module:
         """The trained module of an agent, or the average of all."""

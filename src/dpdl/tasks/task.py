@@ -51,6 +51,10 @@ class Task:
         self._modules = threading.local()
         self.fused: Engine | None = None
 
+    def __repr__(self) -> str:
+        kind, dtype = type(self._module_as_given).__name__, str(self.initial.dtype).removeprefix("torch.")
+        return f"Task({kind}, {self.size:,} parameters, {dtype})"
+
     @property
     def size(self) -> int:
         """D, the number of trainable parameters."""

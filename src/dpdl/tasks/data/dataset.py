@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +33,9 @@ class Dataset:
     classes: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return f"Dataset({reprlib.repr(self.name)}, {self.classes} classes, a record is {_look(self.x)})"
 
     def __post_init__(self) -> None:
         for x_name, y_name in (("x", "y"), ("x_test", "y_test")):
