@@ -22,14 +22,12 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from dpdl.errors import InputError
 from dpdl.native import grid as native
+from dpdl.privacy.limits import SMALLEST_DELTA
 
 LARGEST_ERROR = 2.0**-33
 """By what part the probability of two cells, up to 16 deviations from their middle, may differ from the ideal one."""
 BEYOND = 2.0**-184
 """At least the probability that a pair is further away than that: exp(-16^2 / 2), and a little."""
-SMALLEST_DELTA = 1e-30
-"""Below this delta nothing is claimed for secure mode: what is neglected here must be much smaller, and a cipher with
-keys of 256 bits is trusted to 2^-128."""
 SMALLEST_STD, LARGEST_STD = 1e-30, 1e30
 
 

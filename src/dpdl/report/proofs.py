@@ -100,7 +100,9 @@ def _replaced(algorithm: Algorithm) -> str:
     """Whether every listener has a finite exposure when there is noise enough, and the accountant a step to replace."""
     question = Question(algorithm, ring(5), [100] * 5, 8, 1, 1e-5, 10**9, relation="replace-one")
     bounded = all(question.step(agent, ENOUGH, threat).sigma > 0 for agent in range(5) for threat in USUAL)
-    return "yes" if bounded and math.isfinite(epsilon([(Step(0.5, 8, 100), 1)], 1e-5, "replace-one")) else "no"
+    if not bounded or not math.isfinite(epsilon([(Step(0.5, 8, 100), 1)], 1e-5, "replace-one")):
+        return "no"
+    return "as one removed and one added" if algorithm.disclosure.adaptive else "yes"
 
 
 def _secure(e: Experiment) -> str:

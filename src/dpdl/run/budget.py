@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.privacy.threats import Threat
+from dpdl.run.options import DELTA
 from dpdl.run.planner import Question
 
 
@@ -35,8 +36,8 @@ def parse(text: str, agents: int, delta: float) -> list[Budget]:
         budgets = [Budget(*[*pair, delta][: max(2, len(pair))]) for pair in pairs]
     except (ValueError, TypeError):
         raise InputError(f"budget must be {form}, not {text!r}.") from None
-    if not all(math.isfinite(b.epsilon) and b.epsilon > 0 and 0 < b.delta < 1 for b in budgets):
-        raise InputError(f"budget must hold finite epsilons above 0 and deltas between 0 and 1, not {text!r}.")
+    if not all(math.isfinite(b.epsilon) and b.epsilon > 0 and DELTA.holds(b.delta) for b in budgets):
+        raise InputError(f"budget must hold finite epsilons above 0 and deltas {DELTA.words}, not {text!r}.")
     if len(budgets) not in (1, agents):
         raise InputError(f"budget must be {form}, not {len(budgets)} values.")
     return budgets if len(budgets) == agents else budgets * agents

@@ -17,8 +17,8 @@ from dpdl.run.options import (
     AT_LEAST_ONE,
     AT_LEAST_ZERO,
     DECAY,
+    DELTA,
     MOMENTUM,
-    PROBABILITY,
     SEED,
     SHARE,
     checked,
@@ -83,7 +83,7 @@ class Experiment:
     )
     sigma: float | None = option(None, "fixed noise multiplier, instead of a rule", check=ABOVE_ZERO)
     epsilon: float | None = option(None, "privacy budget epsilon that the rule aims at", check=ABOVE_ZERO)
-    delta: float = option(1e-5, "delta", check=PROBABILITY)
+    delta: float = option(1e-5, "delta", check=DELTA)
     threat: str = option("eavesdropper", "who listens", names=names.threats, also="where K is a number of neighbours")
     relation: str = option("add-remove", "what one record more or less means", names=names.relations)
     budget: str | None = option(None, "epsilon that no agent may exceed, or one for each agent, with commas")

@@ -8,6 +8,7 @@ from dataclasses import Field, dataclass, field
 from typing import Any
 
 from dpdl.errors import InputError, unknown
+from dpdl.privacy.limits import SMALLEST_DELTA
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ SEED = Check(lambda v: v >= 0, "a whole number of at least 0")
 MOMENTUM = Check(lambda v: 0 <= v < 1, "at least 0 and below 1")
 SHARE = Check(lambda v: 0 <= v <= 1, "at least 0 and at most 1")
 DECAY = Check(lambda v: 0 < v <= 1, "above 0 and at most 1")
-PROBABILITY = Check(lambda v: 0 < v < 1, "strictly between 0 and 1")
+DELTA = Check(lambda v: SMALLEST_DELTA <= v < 1, f"at least {SMALLEST_DELTA:g} and below 1")
 
 
 def option(

@@ -116,6 +116,11 @@ def statement(plan: Plan, rounds: int) -> str:
             f"that agents declare, {declared}."
         ]
     words.append(epsilon_note(plan))
+    if e.delta * few > 1:
+        words.append(
+            f"Warning: delta = {e.delta:g} is above 1 / {few}, one over the records of an agent; a rule that publishes "
+            "one random record in full would count as private."
+        )
     if plan.theorem1:
         words.append(
             f"Theorem 1 of the DPDL paper (c_2 = {e.c2:g}, h = {e.h:g}) claims epsilon = "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.parallel import one_thread_per_operation
+from dpdl.privacy.declared import EXACT
 from dpdl.run import brief
 from dpdl.run.checkpoint import Checkpoint
 from dpdl.run.control import Control
@@ -103,6 +104,8 @@ def replan(
 ) -> Plan:
     """The plan of an existing run, or of one with more rounds; other data than it was started with are refused."""
     experiment, facts = RunFolder(run_dir).read()
+    if "records" not in facts["experiment"]:  # an older version, in which all numbers of records were public
+        experiment = replace(experiment, records=EXACT)
     experiment = pinned(run_dir, experiment, facts) if rounds is None else extended(run_dir, experiment, rounds)
     p = plan(experiment, data=data, model=model, graph=graph, progress=progress)
     for name, value in _facts(p).items():

@@ -1,0 +1,7 @@
+"""Numbers beyond which nothing is claimed; kept apart from what they are about, which is slower to import."""
+
+from __future__ import annotations
+
+SMALLEST_DELTA = 1e-30
+"""Below this delta nothing is claimed for secure mode: what `dpdl.privacy.grid` neglects must be much smaller, and a
+cipher with keys of 256 bits is trusted to 2^-128."""
