@@ -19,9 +19,9 @@ from torch import Tensor
 
 from dpdl.keys import cipher_key, generator
 from dpdl.native import noise
-from dpdl.privacy.grid import PIECE, SMALLEST_DELTA, perturb_on_grid
+from dpdl.privacy.grid import PIECE, perturb_on_grid
 
-__all__ = ["SMALLEST_DELTA", "Randomness", "Reproducible", "Secure", "perturb_on_grid"]
+__all__ = ["Randomness", "Reproducible", "Secure", "perturb_on_grid"]
 
 
 class Randomness(Protocol):
