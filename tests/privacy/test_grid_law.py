@@ -10,7 +10,8 @@ from scipy import stats
 
 from dpdl.errors import InputError
 from dpdl.privacy import grid as module
-from dpdl.privacy.grid import SMALLEST_DELTA, excess, grid
+from dpdl.privacy.grid import excess, grid
+from dpdl.privacy.limits import SMALLEST_DELTA
 from tests.privacy.rows import KEY, drawn, entries_of, words_of
 
 
