@@ -44,6 +44,7 @@ def main() -> float:
 
     experiment = dpdl.Experiment(
         dataset="stripes",  # only a name here, because `data` is given below
+        algorithm="dpdl-sound",  # the variant of DPDL for real records
         graph="ring",
         agents=6,
         partition="shards",

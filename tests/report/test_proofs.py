@@ -53,7 +53,7 @@ def test_phrases_are_short_and_start_with_what_they_are(options) -> None:
         phrase = made(options).disclosure.proof(listener)
         kind = phrase.split(":")[0]
         assert len(phrase) <= 100
-        assert kind in ("exact", "upper bound", "nothing", "to leading order in 1/sqrt(d)") or "computed from" in kind
+        assert kind in ("exact", "upper bound", "nothing") or "computed from" in kind
 
 
 def test_whoever_may_not_have_secure_randomness_is_told_why() -> None:

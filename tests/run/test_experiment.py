@@ -54,7 +54,7 @@ def test_resolving_fills_in_what_depends_on_data_and_graph() -> None:
     assert ring.alpha == 2.0
     assert Experiment(dataset="digits", batch=7).resolved().batch == 7
     left = [f.name for f in fields(Experiment) if getattr(mnist, f.name) is None]
-    assert left == ["gossip_steps", "margin", "tracking", "sigma", "budget"]
+    assert left == ["records", "gossip_steps", "margin", "tracking", "sigma", "budget"]
     assert mnist.resolved() == mnist
 
 

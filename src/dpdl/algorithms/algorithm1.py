@@ -95,11 +95,11 @@ class Algorithm1:
         if self.cosine == "tensor":
             return "nothing: one cosine per tensor has no proof"
         how = {
-            "eavesdropper": "the answers sent, and the self-gradient beneath one dose of noise that it contracts",
-            "neighbours": "the worst coalition of K, beneath the noise of all others, or the eavesdropper",
-            "final-model": "the updates alone, beneath the noise of all agents, or one neighbour, or the eavesdropper",
+            "eavesdropper": "answers, and r beneath noise that it contracts",
+            "neighbours": "the worst K, beneath the noise of others",
+            "final-model": "the updates, beneath the noise of all",
         }
-        return f"upper bound with remainder, `unbounded` for little noise: {how[threat.kind]}"
+        return f"upper bound: {how[threat.kind]}; `unbounded` for little noise"
 
     def _limit(self, view: View) -> float:
         return view.direct + sum((u.beta + u.gain * self.kappa * u.own) ** 2 for u in view.updates)

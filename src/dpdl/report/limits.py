@@ -10,7 +10,8 @@ PLACES = ("dataset", "model", "graph")
 """Settings that may be the path of a file; anybody may see its name, not where it is."""
 OPEN = (
     *PLACES,
-    *("agents", "weights", "partition", "alpha_d", "classes_per_agent", "algorithm", "rounds", "batch", "sampling"),
+    *("agents", "weights", "partition", "alpha_d", "records", "classes_per_agent", "algorithm", "rounds", "batch"),
+    *("sampling",),
     *("lr", "lr_decay", "lr_decay_every", "weight_decay", "momentum", "alpha", "cosine", "correlation", "local_steps"),
     *("gossip_steps", "margin", "qp", "data_share", "tracking", "sam_radius", "permutations", "validation", "compress"),
     *("clip", "clip_unit", "chunks", "noise", "noise_split", "sigma", "epsilon", "delta", "threat", "relation"),
@@ -23,7 +24,7 @@ FOLDER = (
     "state.safetensors: models and momenta. With dpdl a momentum carries a gradient without noise.",
     "experiment.json: the seed, from which a reproducible run draws batches and noise, and a hash of the data, which "
     "confirms a guess of them.",
-    "summary.json and ledger.jsonl: numbers of records. The accountant takes them as public; you may not.",
+    "summary.json and ledger.jsonl: the numbers of records that agents declared, which makes them public.",
     "training.png: a curve of the training loss. timing.json: a larger batch takes longer, and its size is private.",
     "recording and attack, if they are there: what left, and what was rebuilt from it beside the records themselves.",
 )
