@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from dpdl import graph as graphs
 from dpdl.errors import InputError
 from dpdl.run import agreement
 from dpdl.run.agreement import agree_in_secret, digest
+from dpdl.run.checkpoint import restore, store
 from dpdl.run.control import Control
 from dpdl.run.meeting import meet
 from dpdl.run.plan import Plan, plan
@@ -24,13 +26,13 @@ from tests.run.links import Links, Tapped, play_apart
 from tests.run.test_train import changed, train
 
 
-def refusals(plans: Sequence[Plan]) -> list[str]:
-    """What every process says when each has a plan of its own."""
+def refusals(plans: Sequence[Plan], runs: Sequence[Path] | None = None) -> list[str]:
+    """What every process says when each has a plan, and perhaps a run folder, of its own."""
     found = [""] * len(plans)
 
     def work(transport) -> None:
         try:
-            meet(transport, plans[transport.rank], None)
+            meet(transport, plans[transport.rank], runs[transport.rank] if runs else None)
         except InputError as refused:
             found[transport.rank] = str(refused)
 
@@ -77,6 +79,20 @@ def test_other_records_are_noticed_though_nothing_is_told_about_them(blobs: Data
     said = refusals([planned(blobs), planned(other)])
     assert set(said) == {said[0]}
     assert said[0].startswith("Process 1 of this run has another data set than process 0;")
+
+
+def test_processes_that_would_go_on_from_different_states_are_refused(blobs: Dataset, tmp_path: Path) -> None:
+    p, runs = planned(blobs), [tmp_path / "a", tmp_path / "b"]
+    train(blobs, out=runs[0])
+    shutil.copytree(*runs)
+    assert refusals([p, p], runs) == ["", ""]
+    path = runs[1] / "state.safetensors"
+    last = restore(path)
+    store(path, last._replace(state={name: rows + 1 for name, rows in last.state.items()}))
+    assert all("another checkpoint than process 0" in said for said in refusals([p, p], runs))
+    store(path, last._replace(round=9))
+    said = refusals([p, p], runs)
+    assert all("process 1 finds no state of its agents after round 12" in words for words in said)
 
 
 @pytest.mark.parametrize(("of", "name"), [(agreement, "dpdl"), (torch, "torch"), (np, "numpy")])

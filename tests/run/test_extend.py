@@ -21,7 +21,7 @@ from dpdl.run.verify import verify
 from dpdl.tasks.data import Dataset
 from tests.conftest import small_module
 from tests.run.test_ledger import PLANNED, Crash, crash_at, lines, resume
-from tests.run.test_train import StopAt, changed, train
+from tests.run.test_train import StopAt, changed, train, without_time
 
 
 def test_a_finished_run_is_extended_with_the_sigma_it_has(blobs: Dataset, tmp_path: Path) -> None:
@@ -123,11 +123,13 @@ def test_without_noise_there_is_nothing_to_keep(blobs: Dataset, tmp_path: Path) 
 
 def test_an_average_that_needs_models_which_are_gone_is_refused(blobs: Dataset, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    train(blobs, changed(average=0.5, rounds=4), out=run)
+    train(blobs, changed(average=0.5, rounds=4, eval_every=1), out=run)
     with pytest.raises(InputError, match="begins with round 4, whose models are gone"):
         resume(run, blobs, rounds=6)
     longer = resume(run, blobs, rounds=9)  # rounds 6 to 9
-    assert torch.equal(longer.models, train(blobs, changed(average=0.5, rounds=9)).models)
+    whole = train(blobs, changed(average=0.5, rounds=9, eval_every=1))
+    assert torch.equal(longer.models, whole.models)
+    assert without_time(longer.metrics[4]) == without_time(whole.metrics[4])  # before the average begins
 
 
 def test_an_average_of_all_rounds_goes_on(blobs: Dataset, tmp_path: Path) -> None:

@@ -74,6 +74,14 @@ def test_a_simulation_has_the_experimenters_view(blobs: Dataset, monkeypatch: py
     assert last["train_loss"]["mean"] > 0
 
 
+def test_threads_are_one_process_with_the_experimenters_view(blobs: Dataset, tmp_path: Path) -> None:
+    secure = changed(rounds=4, randomness="secure")
+    last = train(blobs, secure, placement="threads:2", out=tmp_path / "run").metrics[-1]
+    assert last["train_loss"]["mean"] > 0
+    assert last["broken_gradients"] == 0
+    assert (tmp_path / "run" / "state.safetensors").exists()
+
+
 @pytest.mark.parametrize("what", ["train_loss", "clip_fraction", "cosine"])
 def test_a_number_of_one_agents_records_never_crosses(
     blobs: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str

@@ -113,6 +113,9 @@ def test_processes_with_disks_of_their_own_stop_go_on_and_keep_their_state(pair:
     edited = [folder / "r/experiment.json" for folder in folders]
     for path in edited:  # sigma was given, so the number of rounds may be changed by hand
         path.write_text(path.read_text().replace('"rounds": 100000', f'"rounds": {stopped + 2}'))
+    (_, _, err), _ = pair.run(words, [*words[:-1], "elsewhere"], [tmp_path, folders[1]])
+    assert "Folder 'r' of process 1 already holds a run; choose another --out." in err
+    assert not (tmp_path / "r").exists()
     again = ["resume", "r", "--placement", "gloo", "--json", "--quiet"]
     (code, out, err), (other, _, _) = pair.run(again, again, folders)
     assert (code, other) == (0, 0), err

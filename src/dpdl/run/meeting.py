@@ -12,6 +12,8 @@ from dpdl.run.checkpoint import Checkpoint
 from dpdl.run.control import Control
 from dpdl.run.plan import Plan
 from dpdl.run.states import States
+from dpdl.run.store import RunFolder
+from dpdl.run.view import records_stay
 from dpdl.transport import Transport
 
 
@@ -33,15 +35,33 @@ def meet(transport: Transport, p: Plan, run_dir: Path | None) -> Checkpoint | No
     return States(run_dir).load(round, agents) if run_dir and round else None
 
 
+def chosen_folder(transport: Transport, p: Plan, out: Path, again: bool) -> Path:
+    """Where this process keeps what it may: in `out` to go on, else where process 0 does, which must be free."""
+    control = Control(transport)
+    home = Path(control.name(str(out)))
+    if again:
+        return out
+    free = not records_stay(transport, p.grad.randomness.repeatable) or not RunFolder(home).exists()
+    _all(control, free, f"Folder {str(home)!r} of process {{}} already holds a run; choose another --out.")
+    return home
+
+
 def _last(control: Control, run_dir: Path, agents: Sequence[int], rank: int) -> int:
     """The round that all go on from: the last one that process 0 knows to be saved everywhere."""
     states = States(run_dir)
     round = control.share(states.last() if rank == 0 else 0)
-    found = control.gather(states.has(round, agents))
-    lacking = control.share(found.index(False) if False in found else -1)
-    if lacking >= 0:
-        raise InputError(
-            f"Run {str(run_dir)!r} cannot go on: process {lacking} finds no state of its agents after round {round}, "
-            "the last one that process 0 has."
-        )
+    _all(
+        control,
+        states.has(round, agents),
+        f"Run {str(run_dir)!r} cannot go on: process {{}} finds no state of its agents after round {round}, the last "
+        "one that process 0 has.",
+    )
     return round
+
+
+def _all(control: Control, fine: bool, words: str) -> None:
+    """Refuse in all processes, with the number of the first in which something is not fine."""
+    found = control.gather(fine)
+    first = control.share(found.index(False) if False in found else -1)
+    if first >= 0:
+        raise InputError(words.replace("{}", str(first)))

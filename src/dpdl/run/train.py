@@ -21,7 +21,7 @@ from dpdl.run.extend import extended, pinned
 from dpdl.run.interrupt import interruptible
 from dpdl.run.ledger import LEDGER, going_on
 from dpdl.run.loop import Job, Loop, Place, Watch
-from dpdl.run.meeting import meet
+from dpdl.run.meeting import chosen_folder, meet
 from dpdl.run.placement import place
 from dpdl.run.plan import Plan, plan
 from dpdl.run.record import Wish, check, wish_in
@@ -139,13 +139,14 @@ def launch(
         if out is None:
             result = _run(job, Place(transport, None, None, start))
         elif transport.rank:
-            result = _run_elsewhere(job, transport, out if again else None, start)
+            result = _run_elsewhere(job, transport, chosen_folder(transport, p, out, again), start)
         else:
+            chosen_folder(transport, p, out, again)
             folder = RunFolder(out) if again else RunFolder.create(out, _facts(p), p.experiment)
             with folder.writing():
                 folder.amend(p.experiment)
                 folder.forget_after(start.round if start else 0)
-                Control(transport).name(str(out))
+                Control(transport).share(0)  # the folder is there
                 result = _run(job, Place(transport, folder, States(out), start))
         if result:
             results.append(result)
@@ -156,20 +157,17 @@ def launch(
     return results[0] if results else None
 
 
-def _run_elsewhere(job: Job, transport: Transport, out: Path | None, start: Checkpoint | None) -> Result | None:
-    """Any process but 0. If records are to be protected, it keeps its agents' state itself, in a folder of that name.
-
-    On a disk of its own it has the folder to itself; `out` is given when it was asked to go on with one.
-    """
-    path = Path(Control(transport).name(""))
+def _run_elsewhere(job: Job, transport: Transport, home: Path, start: Checkpoint | None) -> Result | None:
+    """Any process but 0; it writes nothing, unless it has to keep the state of its agents itself."""
+    Control(transport).share(0)  # process 0 has made the folder
     if not records_stay(transport, job.plan.grad.randomness.repeatable):
         return _run(job, Place(transport, None, None, start))
-    folder = RunFolder(out or path)
-    if not folder.exists():
-        RunFolder.create(folder.path, _facts(job.plan), job.plan.experiment)
+    folder = RunFolder(home)
+    if not folder.exists():  # on a disk of its own
+        RunFolder.create(home, _facts(job.plan), job.plan.experiment)
     with folder.advising():
         folder.amend(job.plan.experiment)
-        return _run(job, Place(transport, None, States(folder.path), start))
+        return _run(job, Place(transport, None, States(home), start))
 
 
 def _run(job: Job, here: Place) -> Result | None:
