@@ -25,7 +25,7 @@ from dpdl.run.planner import Question
 from tests.audit.worlds import EAVESDROPPER, FINAL, ONE, game, question
 
 RING = graphs.ring(4)
-CONFIDENCE, DELTA, ROUNDS, MU = 0.95, 0.1, 4, 1.1
+CONFIDENCE, DELTA, ROUNDS, MU = 0.95, 0.1, 3, 1.1
 PRIVATE = sorted(name for name, about in NAMES.items() if about.fixed.get("noise") != "none")
 COMPRESSED = ["sign:dp-cga", "sign:dpdl-sound"]
 every_algorithm = pytest.mark.parametrize("name", [*PRIVATE, *COMPRESSED])
@@ -36,18 +36,18 @@ OPTIONS = {
     "dp-netfleet": {"local_steps": 2},
     "dp-dpsgd": {"momentum": 0.5},
 }
-MANY_ROUNDS = {"async-dpsgd": 16}
+MANY_ROUNDS = {"async-dpsgd": 12}
 """Until agent 0 has been active a few times, and heard."""
 
 REACHED = {
     # Two releases a round are paid for. The gradient of a linear loss does not see the first, the ascent.
     "dfedsam": math.sqrt(1 / 2),
     # The answer to itself is one of three a round, and that of the last round is heard no more.
-    "dp-cga": math.sqrt((4 * 2 + 3) / (4 * 3)),
-    "ngm": math.sqrt((4 * 2 + 3) / (4 * 3)),
-    # A sign keeps 2 / pi of what its row has, at best; what has flipped is hard to learn from.
-    "sign:dpdl-sound": 0.75,
-    "sign:dp-cga": 0.7,
+    "dp-cga": math.sqrt((3 * 2 + 2) / (3 * 3)),
+    "ngm": math.sqrt((3 * 2 + 2) / (3 * 3)),
+    # A sign keeps 2 / pi of what its row has, at best, and few signs flip to learn from. More is measured.
+    "sign:dpdl-sound": 0.6,
+    "sign:dp-cga": 0.5,
 }
 """What share of the proven mu the attack has of a round that it hears, at least; all of it, if not stated."""
 CANARIES = {"dfedsam": 4000, "sign:dp-cga": 3000, "sign:dpdl-sound": 3000}

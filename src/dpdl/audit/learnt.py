@@ -45,11 +45,11 @@ ROWS = 120
 FEWEST_ROUNDS = 3
 SHOWN = 0.05
 """A round that tells less than this share of what the clearest round does shows by rounding only."""
-LEARNT, TRIED = 4, 2
+LEARNT, TRIED = 3, 1
 """Pairs of runs to learn from, and others that say how well the weights do."""
 SAMPLES_PER_ROW = 40
 """Coordinates to learn from, in all runs, for every row of the stack: the best weights are missed by about 2 %."""
-CANARIES = 60
+CANARIES = 100
 """The fewest canaries of a run; each takes part in half of the rounds."""
 
 Name = tuple[str, int, int]

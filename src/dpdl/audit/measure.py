@@ -16,10 +16,10 @@ from dpdl.audit.combine import Numbers
 from dpdl.audit.game import Game
 from dpdl.audit.learnt import learn
 from dpdl.audit.randomness import Renamed
-from dpdl.audit.records import Linear, public_accuracy
+from dpdl.audit.records import CROWDS, Linear, public_accuracy
 from dpdl.audit.result import AuditResult, Scores
 from dpdl.audit.view import Ears, Heard
-from dpdl.errors import InputError
+from dpdl.errors import InputError, unknown
 from dpdl.keys import generator
 from dpdl.parallel import one_thread_per_operation
 from dpdl.privacy.clipping import PerSample
@@ -31,7 +31,7 @@ from dpdl.privacy.threats import Threat
 from dpdl.run.planner import Question
 
 FEWEST_TRIALS = 20
-CHOOSING_ROUNDS, CHOOSING_CANARIES = 20, 1000
+CHOOSING_ROUNDS, CHOOSING_CANARIES = 5, 1000
 """Of the rehearsal that decides between two adversaries."""
 
 A = TypeVar("A")
@@ -130,6 +130,8 @@ def try_one(game: Game, threat: Threat, trials: int, crowd: str, watch: Watch | 
     """
     if trials < FEWEST_TRIALS:
         raise InputError(f"trials must be at least {FEWEST_TRIALS}, not {trials}: fewer certify nothing.")
+    if crowd not in CROWDS:
+        raise unknown("crowd", crowd, CROWDS)
     ears = Ears(threat, game.graph, game.agent)
     rate = game.rate if crowd == "none" else 1.0
     scores: dict[bool, list[float]] = {False: [], True: []}
