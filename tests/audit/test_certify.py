@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
+from dpdl.audit import AuditResult
 from dpdl.audit.certify import clopper_pearson, gdp, gdp_epsilon, upper_rate
 from dpdl.errors import InputError
 from dpdl.privacy.accounting import Step, epsilon
+from dpdl.privacy.threats import EAVESDROPPER
 
 both = pytest.mark.parametrize("certify", [clopper_pearson, gdp])
 
@@ -43,6 +45,19 @@ def test_counting_is_tight_for_randomised_response() -> None:
     ])  # fmt: skip
     assert (found > truth).sum() <= most_failures(repeats, 0.2)
     assert np.median(found) > 0.85 * truth
+
+
+def test_randomised_response_is_why_gdp_is_only_an_estimate() -> None:
+    """A mechanism of which everything is known, epsilon = 1 and delta = 0: the Gaussian reading rates it above 5."""
+    draw, truth = np.random.default_rng(8), 1.0
+    says = math.exp(truth) / (1 + math.exp(truth))
+    inside, outside = (draw.random(20_000) < says).astype(float), (draw.random(20_000) > says).astype(float)
+    by_counting, by_gdp = (certify(inside, outside, 1e-5, 0.95) for certify in (clopper_pearson, gdp))
+    assert 0.9 < by_counting.epsilon <= truth
+    assert by_gdp.epsilon > 5
+    result = AuditResult(EAVESDROPPER, 1.0, 1.0, 0, None, truth, by_counting, by_gdp, 1.0, 1.0, None)
+    assert result.certified == by_counting.epsilon
+    assert not result.refutes_proof and "stays below" in result.verdict
 
 
 @both

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dpdl import graph as graphs
-from dpdl.algorithms import DPDL, SoundDPDL
 from dpdl.audit import Game, honest_game
 from dpdl.graph import Graph
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import threat
-from dpdl.run.planner import Question
+from dpdl.run.experiment import Experiment
+from dpdl.run.planner import Question, make_algorithm
 
-KINDS = {"dpdl": DPDL, "dpdl-sound": SoundDPDL}
 EAVESDROPPER, ONE, FINAL = threat("eavesdropper"), threat("neighbours:1"), threat("final-model")
 COMPLETE = graphs.complete(4)
+NEEDED = {"pdsl": {"validation": 16}, "dpdl": {"alpha": 1.5}, "dpdl-sound": {"alpha": 1.5}}
 
 
 def question(
@@ -24,11 +24,13 @@ def question(
     batch: int | None = None,
     rounds: int = 4,
     delta: float = 0.01,
-    alpha: float = 1.5,
+    **options: object,
 ) -> Question:
-    """Every record in every round, unless records and batch are given."""
+    """Every record in every round, unless records and batch are given; `sign:` before a name compresses."""
     records = records or canaries
-    algorithm = KINDS[name](lr=0.05, momentum=0.7, alpha=alpha)
+    compress, _, name = name.rpartition(":")
+    words = {"algorithm": name, "dataset": "digits", "lr": 0.05, "compress": compress or "none"}
+    algorithm = make_algorithm(Experiment(**(words | NEEDED.get(name, {}) | options)).resolved())
     return Question(algorithm, graph, [records] * len(graph), batch or records, rounds, delta, canaries)
 
 

@@ -5,8 +5,10 @@ differential privacy with the code that runs, and says what is exceeded for cert
 """
 
 from dpdl.audit.certify import Certificate, clopper_pearson, gdp
-from dpdl.audit.game import Game, Linear
-from dpdl.audit.measure import AuditResult, Scores, attack, audit, honest_game, listen
+from dpdl.audit.game import Game
+from dpdl.audit.measure import attack, audit, honest_game, rehearse, try_one
+from dpdl.audit.records import Linear
+from dpdl.audit.result import AuditResult, Scores
 
 __all__ = [
     "AuditResult",
@@ -19,5 +21,6 @@ __all__ = [
     "clopper_pearson",
     "gdp",
     "honest_game",
-    "listen",
+    "rehearse",
+    "try_one",
 ]

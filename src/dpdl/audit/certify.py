@@ -1,4 +1,4 @@
-"""From scores of records that were in and records that were out to a lower bound on epsilon.
+"""From scores of records that were in and records that were out to a lower bound on epsilon, and to an estimate.
 
 A test that says "in" above a threshold has a false positive rate and a false negative rate. (epsilon, delta)-DP bounds
 what both can be (Kairouz, Oh, Viswanath, 2015):
@@ -6,8 +6,10 @@ what both can be (Kairouz, Oh, Viswanath, 2015):
     FPR + e^epsilon FNR >= 1 - delta      and      FNR + e^epsilon FPR >= 1 - delta.
 
 The threshold is chosen on one half of the records and the rates are measured on the other, with upper confidence
-bounds of Clopper and Pearson. So the bound holds with the stated confidence, whatever the scores are, as long as the
-records are independent trials.
+bounds of Clopper and Pearson. So the bound by counting holds with the stated confidence, whatever the scores are, as
+long as the records are independent trials. It alone certifies. The other one reads the same two rates as a point on
+the trade-off curve of a Gaussian mechanism, which a mechanism need not have: randomised response with epsilon = 1 is
+rated above 5. It is an estimate, and so is the larger of the two.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ Bound = Callable[[Numbers, Numbers], Numbers]
 @final
 @dataclass(frozen=True)
 class Certificate:
-    """With the stated confidence, no smaller epsilon holds for the delta."""
+    """An epsilon, and the errors that it was computed from.
+
+    By counting: with the stated confidence, no smaller epsilon holds for the delta. By GDP: an estimate of it.
+    """
 
     epsilon: float
     threshold: float
@@ -57,10 +62,11 @@ def clopper_pearson(scores_in: Numbers, scores_out: Numbers, delta: float, confi
 
 
 def gdp(scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float) -> Certificate:
-    """The epsilon of mu-GDP with mu = Phi^-1(1 - FPR) - Phi^-1(FNR) at the upper bounds of both rates.
+    """An estimate: the epsilon of mu-GDP with mu = Phi^-1(1 - FPR) - Phi^-1(FNR) at the upper bounds of both rates.
 
-    It assumes that the mechanism's trade-off curve is Gaussian (Dong, Roth, Su, 2022). That is exact when every record
-    takes part in every round; under Poisson sampling it holds in the limit of many rounds only.
+    It assumes that the mechanism's trade-off curve is Gaussian (Dong, Roth, Su, 2022). That is so for linear algorithms
+    when every record takes part in every round; under Poisson sampling in the limit of many rounds only. Whether code
+    has the curve it should have is what an audit is to find out, so this refutes nothing.
     """
 
     def bound(fpr: Numbers, fnr: Numbers) -> Numbers:

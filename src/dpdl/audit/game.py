@@ -1,18 +1,21 @@
 """The game: is a record in agent i's data or not, judged by what leaves over T rounds.
 
-The model is linear, loss = <w, x>, so that a record's gradient is the record itself, whatever the model is. Canary k
-is x = 1000 C e_k: clipping shortens it to C e_k, the longest gradient a record can have, and only clipping does. Each
-canary is in or out on its own, takes its own coin in every round, and lives in its own coordinate, which has its own
-noise. So the canaries of one run are as many games at once. Everything else is the code that trains: `Net` and its
-exit, the private gradient, Poisson sampling, the algorithm's `round`.
+All is the code that trains: `Net` and its exit, the private gradient, the sampling, the algorithm's `round`. Only the
+model and the records are special (see `dpdl.audit.records`). There are two ways to play.
 
-Only agent i has records. Empty batches of the others are the worst case: there is nothing but noise to hide behind.
+`play`: many games at once. Canary k lives in coordinate k, which has its own noise; each canary is in or out on its own
+and takes its own coin in every round. All other places of agent i hold records without a gradient.
+
+`play_one`: one game. One record, and a crowd of others that pull along it or against it; without the record there is
+really one record less, and whoever counts the records to set a rate gets another number.
+
+The other agents have records too (`company`), which the adversary knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -21,103 +24,116 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms import Algorithm
+from dpdl.audit.randomness import Overheard, at_home
+from dpdl.audit.records import Linear, batch, canaries, company, crowd, places, push
 from dpdl.audit.view import Ears, Heard, Tap
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.net import Net
 from dpdl.privacy.mechanism import PrivateGradient
-from dpdl.privacy.sampling import Poisson
-from dpdl.types import Batch, Parameters
-
-LENGTH = 1000.0
-"""Length of a canary in units of C. A rule that clips less than every record for itself lets some of it through."""
+from dpdl.privacy.noise import Randomness
+from dpdl.privacy.sampling import Sampling
 
 Present = npt.NDArray[np.bool_]
-
-
-@final
-@dataclass(frozen=True)
-class Linear:
-    """loss = <w, x>: the gradient of a record is the record."""
-
-    size: int
-    fused = None
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """One parameter tensor."""
-        return (self.size,)
-
-    def parameters(self, row: Tensor) -> Parameters:
-        """The row itself."""
-        return {"w": row}
-
-    def loss(self, parameters: Parameters, x: Tensor, y: Tensor, key: Tensor) -> Tensor:
-        """<w, x>."""
-        return (parameters["w"] * x).sum()
+NOBODY: Present = np.zeros(0, np.bool_)
+"""No canary at all."""
+Taking = Callable[[int], Tensor]
+"""Round -> the records of agent i that take part in it, (b, d)."""
 
 
 @final
 @dataclass(frozen=True)
 class Game:
-    """One set-up; every call of `play` is a run of it."""
+    """One set-up; every call of `play` and `play_one` is a run of it."""
 
     algorithm: Algorithm
     graph: Graph
-    grad: PrivateGradient  # of a `Linear` model: its size is the number of canaries
-    records: int  # D_i: sets the rate q = B / D_i
+    grad: PrivateGradient  # of a `Linear` model
+    sampling: Sampling
+    records: Sequence[int]  # D_j of every agent
     rounds: int  # T
     agent: int  # i, who may have the record
 
     def __post_init__(self) -> None:
-        if not 1 <= self.grad.batch_size <= self.records:
-            raise InputError(f"batch must be from 1 to the {self.records} records, not {self.grad.batch_size}.")
-        if not 1 <= self.canaries <= self.records:
+        if not 1 <= self.grad.batch_size <= self.records[self.agent]:
             raise InputError(
-                f"canaries must be from 1 to the {self.records} records of the agent, not {self.canaries}. For more "
-                "trials raise records and batch together: the rate stays what it is."
+                f"batch must be from 1 to the {self.records[self.agent]} records, not {self.grad.batch_size}."
             )
 
     @property
-    def canaries(self) -> int:
-        """How many there are; each is one coordinate."""
+    def size(self) -> int:
+        """The number d of coordinates."""
         return sum(self.grad.model.sizes)
 
     @property
     def rate(self) -> float:
         """q, the probability that a record takes part in a round."""
-        return self.grad.batch_size / self.records
+        return self.grad.batch_size / self.records[self.agent]
 
+    @property
+    def known(self) -> Tensor:
+        """What is known of the others' records: how they move their agents' gradients, (N - 1, d)."""
+        others = [push(j, n, self.size) for j, n in enumerate(self.records) if j != self.agent]
+        return torch.stack(others) if others else torch.zeros(0, self.size)
+
+    def shows(self, t: int) -> bool:
+        """Whether agent i releases anything in round t, which is public."""
+        return self.algorithm.disclosure.active(self.graph, self.agent, t)
+
+    def with_noise(self, randomness: Randomness) -> Game:
+        """The same code with other batches and other noise."""
+        return replace(self, grad=replace(self.grad, randomness=randomness))
+
+    def rehearsal(self, name: str, size: int) -> Game:
+        """What an adversary can do at home: the same code, other randomness, as many coordinates as it likes."""
+        home = self.with_noise(at_home(self.grad.randomness, name))
+        return replace(home, grad=replace(home.grad, model=Linear(size)))
+
+    # ------------------------------------------------------------------ what agent i has
     def play(self, present: Present, ears: Ears) -> Iterator[Heard]:
-        """What is heard in each of the T rounds, with the canaries that are present."""
-        return self._run(present, ears, range(1, self.rounds + 1))
+        """What is heard in each round, with the canaries that are present: one place of the data for each of them."""
+        if len(present) > min(self.size, self.records[self.agent]):
+            raise InputError(
+                f"canaries must be at most the {self.records[self.agent]} records of the agent, not {len(present)}. "
+                "For more trials raise records and batch together: the rate stays what it is."
+            )
 
-    def rehearse(self, ears: Ears, rounds: int) -> Iterator[Heard]:
-        """The same without any record, with noise of rounds that are not played: what an adversary can do at home."""
-        nobody = np.zeros(self.canaries, np.bool_)
-        return self._run(nobody, ears, range(self.rounds + 1, self.rounds + rounds + 1))
+        def taking(t: int) -> Tensor:
+            drawn = places(self._drawn(self.records[self.agent], t, self.agent), len(present))
+            return self._canaries(drawn[torch.from_numpy(present)[drawn]])
 
-    def _run(self, present: Present, ears: Ears, rounds: range) -> Iterator[Heard]:
-        tap = Tap(ears)
+        return self.play_with(taking, ears)
+
+    def play_one(self, inside: bool, around: str, ears: Ears) -> Iterator[Heard]:
+        """What is heard with a crowd of D_i - 1 records, and with or without one more, which is canary 0."""
+        others = crowd(around, self.records[self.agent] - 1, self.size, self.grad.clip.clip_norm)
+        record = self._canaries(torch.tensor([0]))
+
+        def taking(t: int) -> Tensor:
+            drawn = self._drawn(len(others) + inside, t, self.agent)
+            crowded = places(drawn, len(others))
+            return torch.cat([others[: len(crowded)], record[: len(drawn) - len(crowded)]])
+
+        return self.play_with(taking, ears)
+
+    def play_with(self, taking: Taking, ears: Ears) -> Iterator[Heard]:
+        """What is heard when agent i has these records in its batches."""
+        tap, grad, known = Tap(ears), self.grad, Overheard(self.grad.randomness, ears.coalition)
+        if ears.coalition:
+            grad = replace(grad, randomness=known)
         net = Net(self.graph, observers=[tap])
-        state = self.algorithm.init(torch.zeros(len(self.graph), self.canaries))
-        empty = self._batch(np.zeros(0, np.int64))
-        for t in rounds:
-            batches = [empty] * len(self.graph)
-            batches[self.agent] = self._batch(self._drawn(present, t))
-            state, _ = self.algorithm.round(state, batches, net, self.grad, t)
-            yield tap.take()
+        state = self.algorithm.init(torch.zeros(len(self.graph), self.size))
+        others = [company(j, n, self.size, grad.clip.clip_norm) for j, n in enumerate(self.records)]
+        for t in range(1, self.rounds + 1):
+            batches = [
+                batch(taking(t) if j == self.agent else data[places(self._drawn(n, t, j), len(data))])
+                for j, (n, data) in enumerate(zip(self.records, others, strict=True))
+            ]
+            state, _ = self.algorithm.round(state, batches, net, grad, t)
+            yield {**tap.take(), **known.take(), **ears.sees(state["x"])}
 
-    def _drawn(self, present: Present, t: int) -> npt.NDArray[np.int64]:
-        """The canaries of round t: one coin per place, and the places that are taken."""
-        places = Poisson(self.grad.batch_size, (self.records,) * len(self.graph))(
-            self.records, self.grad.randomness, t, self.agent
-        )
-        places = places[places < len(present)]
-        return np.asarray(places[present[places]], np.int64)
+    def _drawn(self, records: int, t: int, agent: int) -> np.ndarray:
+        return self.sampling(records, self.grad.randomness, t, agent)
 
-    def _batch(self, canaries: npt.NDArray[np.int64]) -> Batch:
-        k = torch.from_numpy(canaries)
-        x = torch.zeros(len(k), self.canaries)
-        x[torch.arange(len(k)), k] = LENGTH * self.grad.clip.clip_norm
-        return Batch(x, torch.zeros(len(k), dtype=torch.long), k)
+    def _canaries(self, numbers: Tensor) -> Tensor:
+        return canaries(numbers, self.size, self.grad.clip.clip_norm)

@@ -14,7 +14,7 @@ from dpdl.privacy.threats import Threat
 
 Edge = tuple[int, int]
 Heard = Mapping[str, Mapping[Edge, Tensor]]
-"""The messages of one round: channel -> (source, target) -> row."""
+"""What was heard in one round: channel -> (source, target) -> row."""
 
 
 @final
@@ -33,14 +33,20 @@ class Ears:
         return frozenset(around[: self.threat.neighbours])
 
     def hears(self, channel: str, source: int, target: int) -> bool:
-        """Whether a message of this channel on this link is heard."""
+        """Whether a message of this channel on this link is heard; who sees models only hears none."""
         match self.threat.kind:
             case "eavesdropper":
                 return True
             case "neighbours":
                 return bool({source, target} & self.coalition)
             case _:
-                return channel == "model"
+                return False
+
+    def sees(self, models: Tensor) -> dict[str, dict[Edge, Tensor]]:
+        """The models of all agents after a round, for `final-model`."""
+        if self.threat.kind != "final-model":
+            return {}
+        return {"model": {(j, j): row for j, row in enumerate(models)}}
 
 
 @final
@@ -52,13 +58,19 @@ class Tap:
         self._now: dict[str, dict[Edge, Tensor]] = {}
 
     def __call__(self, leaving: Leaving) -> None:
-        """Messages on their way."""
-        kept = self._now.setdefault(leaving.channel, {})
+        """Messages on their way. The second one on a link and channel is kept as channel#2, and so on."""
         for (source, target), at in zip(leaving.edges.tolist(), leaving.at.tolist(), strict=True):
             if self._ears.hears(leaving.channel, source, target):
-                kept[source, target] = leaving.rows[at]
+                self._room(leaving.channel, (source, target))[source, target] = leaving.rows[at]
 
-    def take(self) -> Heard:
+    def _room(self, channel: str, edge: Edge) -> dict[Edge, Tensor]:
+        name, count = channel, 1
+        while edge in self._now.setdefault(name, {}):
+            count += 1
+            name = f"{channel}#{count}"
+        return self._now[name]
+
+    def take(self) -> dict[str, dict[Edge, Tensor]]:
         """What was heard since the last time."""
         heard, self._now = self._now, {}
         return heard

@@ -37,9 +37,6 @@ def _audit(attacked: Attacked, quiet: bool) -> dict[str, Any]:
     facts: dict[str, Any] = {"proven": attacked.epsilon, "certified": None}
     if sigma == 0:
         return {**facts, "why": "without noise every epsilon is refuted"}
-    theorem1 = make_theorem1(e, plan.graph, min(records))
-    if theorem1 is None:
-        return {**facts, "why": f"the audit has no adversary for {e.algorithm}"}
     if plan.question.fixed or not plan.question.bounded or e.relation != "add-remove":
         return {**facts, "why": "the audit plays add-remove with Poisson sampling and every sample clipped"}
     canaries = min(MOST_CANARIES, *records)
@@ -49,7 +46,7 @@ def _audit(attacked: Attacked, quiet: bool) -> dict[str, Any]:
         task = bar.add_task("audit", total=e.rounds)
         result = audit(
             question,
-            theorem1,
+            make_theorem1(e, plan.graph, min(records)),
             sigma,
             listener,
             canaries=canaries,

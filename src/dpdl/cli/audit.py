@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
-import math
 import time
-from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpdl.cli.options import experiment_options, given
-from dpdl.errors import InputError
+from dpdl.errors import InputError, unknown
+from dpdl.run.experiment import SOME
 
 if TYPE_CHECKING:
-    from dpdl.audit import AuditResult, Certificate
-    from dpdl.privacy.theorem1 import Theorem1
-    from dpdl.run.experiment import Experiment
-    from dpdl.run.planner import Question
+    from dpdl.audit import AuditResult
+    from dpdl.audit.setting import Setting
 
-OPTIONS = (
+OPTIONS = {
     "algorithm",
     "graph",
     "agents",
     "weights",
     "batch",
     "rounds",
-    "momentum",
-    "alpha",
+    "lr",
+    "compress",
     "noise_split",
     "epsilon",
     "sigma",
@@ -37,48 +35,92 @@ OPTIONS = (
     "h",
     "randomness",
     "seed",
-)
+    *SOME,
+}
+WITH_A_RUN = {"rounds", "threat", "randomness", "seed"}
+"""The options that may be given beside a run; it has all the others."""
 RULES = ("accountant", "theorem1")
+RECORDS = 6000
+MOST_CANARIES = 2000
 
 
 @click.command()
+@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @experiment_options(only=OPTIONS)
-@click.option("--noise", default="theorem1", help="rule that sets sigma for epsilon (accountant, theorem1) [theorem1]")
-@click.option("--records", type=int, default=6000, show_default=True, help="records of every agent")
+@click.option("--noise", default=None, help="rule that sets sigma (accountant, theorem1) [theorem1 if it applies]")
+@click.option("--records", type=int, default=None, help=f"records of every agent [{RECORDS}]")
 @click.option("--rate", type=float, default=None, help="batch as a share of the records; 1 also measures sigma_eff")
-@click.option("--canaries", type=int, default=2000, show_default=True, help="records that are attacked, at once")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="of the lower bounds")
+@click.option("--canaries", type=int, default=None, help=f"records that are attacked, at once [{MOST_CANARIES}]")
+@click.option("--trials", type=int, default=None, help="instead, one record, and so many runs with and without it")
+@click.option("--crowd", default=None, help="then, where the agent's other records pull (against, along, none) [none]")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="of the lower bound")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
 def audit(
-    noise: str, records: int, rate: float | None, canaries: int, confidence: float, as_json: bool, **options: Any
+    run: Path | None,
+    noise: str | None,
+    canaries: int | None,
+    trials: int | None,
+    crowd: str | None,
+    confidence: float,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Attack what agents send with worst-case records; certify a lower bound on epsilon."""
+    """Attack what agents send with worst-case records; certify a lower bound on epsilon.
+
+    With RUN, a run folder, the settings are those of the run, and the result is kept there as audit.json.
+    """
+    from dpdl.cli.audit_show import facts_of, show
+    from dpdl.run.files import write_json
+
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
+    if crowd is not None and trials is None:
+        raise InputError("crowd is for trials of one record; give trials, or leave it out.")
     started = time.perf_counter()
-    e, question, theorem1 = _question(records, canaries, {**given(options), **_batch(options["batch"], rate, records)})
-    result = _play(e, question, theorem1, _sigma(e, noise, question, theorem1), canaries, confidence)
-    facts = {
-        **_facts(result),
-        "algorithm": e.algorithm,
-        "graph": question.graph.name,
-        "agents": len(question.graph),
-        "records": records,
-        "batch": e.batch,
-        "rounds": e.rounds,
-        "alpha": e.alpha,
-        "delta": e.delta,
-        "canaries": canaries,
+    setting, sigma = _of_run(run, given({"noise": noise, **options})) if run else (_of_options(given(options)), None)
+    size = min(MOST_CANARIES, *setting.records) if canaries is None else canaries
+    sigma = _sigma(setting, noise, size) if sigma is None else sigma
+    result = _play(setting, sigma, size, confidence, trials, crowd or "none")
+    about = {
+        "canaries": size if trials is None else 1,
+        "parameters": size,
+        "trials": trials,
+        "crowd": crowd,
         "confidence": confidence,
-        "seed": e.seed,
+        "run": str(run) if run else None,
         "seconds": round(time.perf_counter() - started, 1),
     }
+    facts = facts_of(result, setting, about)
+    if run:
+        write_json(run / "audit.json", facts)
     if as_json:
         click.echo(json.dumps(facts, allow_nan=False))
     else:
-        _show(facts, result)
+        show(facts, result)
     if result.refutes_proof:
         click.get_current_context().exit(3)
+
+
+def _of_run(run: Path, options: dict[str, Any]) -> tuple[Setting, float]:
+    """What the run says, but for who listens, how many rounds are played, and with which randomness."""
+    from dataclasses import replace
+
+    from dpdl.audit.setting import of_run
+
+    for name in options:
+        if name not in WITH_A_RUN:
+            raise InputError(f"{name} is an option of the run {str(run)!r}, and cannot be given beside it.")
+    setting, sigma = of_run(run, options.get("rounds"))
+    return replace(setting, experiment=replace(setting.experiment, **options)), sigma
+
+
+def _of_options(options: dict[str, Any]) -> Setting:
+    from dpdl.audit.setting import of_options
+    from dpdl.run.experiment import from_mapping
+
+    records = options.pop("records", RECORDS)
+    options |= _batch(options.get("batch"), options.pop("rate", None), records)
+    return of_options(from_mapping({"noise": "theorem1", **options}), records)
 
 
 def _batch(batch: int | None, rate: float | None, records: int) -> dict[str, int]:
@@ -91,38 +133,23 @@ def _batch(batch: int | None, rate: float | None, records: int) -> dict[str, int
     return {"batch": max(1, round(rate * records))}
 
 
-def _question(records: int, canaries: int, options: dict[str, Any]) -> tuple[Experiment, Question, Theorem1]:
-    from dpdl.graph import build
-    from dpdl.run.experiment import from_mapping
-    from dpdl.run.planner import make_algorithm, make_question, make_theorem1
-
-    e = from_mapping({"noise": "theorem1", **options}).resolved()
-    graph = build(e.graph, e.agents, e.weights, e.seed)
-    assert e.batch
-    if records < e.batch:
-        raise InputError(f"records must be at least the batch of {e.batch}, not {records}.")
-    question = make_question(e, make_algorithm(e), graph, [records] * len(graph), canaries)
-    theorem1 = make_theorem1(e, graph, records)
-    if theorem1 is None:
-        raise InputError(f"The audit has an adversary for dpdl and dpdl-sound only, not for {e.algorithm}.")
-    return e, question, theorem1
-
-
-def _sigma(e: Experiment, noise: str, question: Question, theorem1: Theorem1) -> float:
-    from dpdl.errors import unknown
+def _sigma(setting: Setting, noise: str | None, size: int) -> float:
     from dpdl.privacy.threats import threat
 
+    e, theorem1 = setting.experiment, setting.theorem1
     assert e.epsilon
-    if noise not in RULES:
+    if noise is not None and noise not in RULES:
         raise unknown("noise", noise, RULES)
     if e.sigma is not None:
         return e.sigma
-    return theorem1.sigma(e.epsilon) if noise == "theorem1" else question.sigma(e.epsilon, threat(e.threat))
+    if noise == "theorem1" and theorem1 is None:
+        raise InputError(f"Theorem 1 says nothing about {e.algorithm}: take noise 'accountant', or a fixed sigma.")
+    if theorem1 and noise != "accountant":
+        return theorem1.sigma(e.epsilon)
+    return setting.question(size).sigma(e.epsilon, threat(e.threat))
 
 
-def _play(
-    e: Experiment, question: Question, theorem1: Theorem1, sigma: float, canaries: int, confidence: float
-) -> AuditResult:
+def _play(setting: Setting, sigma: float, size: int, confidence: float, trials: int | None, crowd: str) -> AuditResult:
     from rich.console import Console
     from rich.progress import Progress
 
@@ -130,83 +157,19 @@ def _play(
     from dpdl.privacy.noise import Reproducible, Secure
     from dpdl.privacy.threats import threat
 
-    console = Console(stderr=True)
+    e, console = setting.experiment, Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("rounds", total=e.rounds)
+        task = bar.add_task("rounds" if trials is None else "trials", total=trials or e.rounds)
         return audit(
-            question,
-            theorem1,
+            setting.question(size),
+            setting.theorem1,
             sigma,
             threat(e.threat),
-            canaries=canaries,
+            canaries=size,
+            trials=trials,
+            crowd=crowd,
             confidence=confidence,
             randomness=Secure() if e.randomness == "secure" else Reproducible(e.seed),
             seed=e.seed,
-            watch=lambda t: bar.update(task, completed=t),
+            watch=lambda done: bar.update(task, completed=done),
         )
-
-
-def _facts(result: AuditResult) -> dict[str, Any]:
-    measured = result.sigma_eff_measured
-    return {
-        "claimed": result.claimed,
-        "proven": _word(result.proven),
-        "certified_lower_bound": {"clopper_pearson": result.by_counting.epsilon, "gdp": result.by_gdp.epsilon},
-        "threat": str(result.threat),
-        "verdict": result.verdict,
-        "refutes_claim": result.refutes_claim,
-        "refutes_proof": result.refutes_proof,
-        "errors": {"clopper_pearson": _errors(result.by_counting), "gdp": _errors(result.by_gdp)},
-        "sigma": result.sigma,
-        "sigma_eff": {
-            "proven": result.sigma_eff_proven or "unbounded",
-            "attack": _word(result.sigma_eff_attack),
-            "measured": _word(measured.value) if measured else None,
-            "interval": [_word(measured.low), _word(measured.high)] if measured else None,
-        },
-        "rate": result.rate,
-        "agent": result.agent,
-    }
-
-
-def _errors(certificate: Certificate) -> dict[str, float | None]:
-    """Rates of a half without any canary of a kind do not exist: null."""
-    values = asdict(certificate)
-    del values["epsilon"]
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
-
-
-def _show(facts: dict[str, Any], result: AuditResult) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    place = f"{facts['graph']} of {facts['agents']} agents"
-    table = Table(title=f"{facts['algorithm']}, {place}, against {facts['threat']}", min_width=70)
-    table.add_column(f"epsilon at delta = {facts['delta']:g}, sigma = {facts['sigma']:.4g}")
-    table.add_column("value", justify="right")
-    table.add_row("claimed by Theorem 1", _number(facts["claimed"]))
-    lower = facts["certified_lower_bound"]
-    table.add_row("certified lower bound, by counting errors", _number(lower["clopper_pearson"]))
-    exact = "" if result.rate >= 1 else " (if Gaussian)"
-    table.add_row(f"certified lower bound, by GDP{exact}", _number(lower["gdp"]))
-    table.add_row("proven upper bound, by the accountant", _number(facts["proven"]))
-    console.print(table)
-    effective = facts["sigma_eff"]
-    words = f"sigma_eff: proven {_number(effective['proven'])}, attack {_number(effective['attack'])}"
-    if effective["interval"]:
-        low, high = map(_number, effective["interval"])
-        words += f", measured {_number(effective['measured'])} (between {low} and {high})"
-    console.print(words, highlight=False)
-    console.print(
-        f"{facts['canaries']} canaries, confidence {facts['confidence']:.0%}, {facts['seconds']:.0f} s", highlight=False
-    )
-    console.print(result.verdict, highlight=False, soft_wrap=True)
-
-
-def _word(value: float) -> float | str:
-    return value if math.isfinite(value) else "unbounded"
-
-
-def _number(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"

@@ -1,8 +1,8 @@
-"""What an adversary computes from what it heard: rows that a canary moves by a known amount, each with some noise.
+"""The adversary that knows DPDL's algebra: rows that a canary moves by a known amount, each with some noise.
 
-An adversary turns the messages of a round into p rows of d numbers, in units of C / B, the most a record can move a
-gradient. Its `signal` says how far a canary that took part moves its coordinate of every row. All it uses is what was
-heard and what is public: W, alpha, beta, eta, N, B, C. `Combination` then weighs the rows against each other.
+It turns what it heard in a round into p rows of d numbers, in units of C / B, the most a record can move a gradient.
+Its `signal` says how far a canary that took part moves its coordinate of every row. All it uses is what was heard and
+what is public: W, alpha, beta, eta, N, B, C. How noisy the rows are it learns at home.
 
 Who hears cross-gradients has those of agent i directly. Momenta give more. With G = g~ of a round,
 
@@ -13,29 +13,33 @@ holds its self-gradient; what is left of a neighbour l whose answers are not hea
 noise, which is of use if it is not independent of the rest.
 
 Who sees models only has x_{t+1} = W (x_t - eta v~_t), hence the mixed momenta (W x_t - x_{t+1}) / eta, hence W G.
+
+It needs one round at a time, where `dpdl.audit.learnt`, which knows no algebra, keeps many.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol, final
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from dpdl.algorithms import Algorithm, SoundDPDL
 from dpdl.algorithms.dpdl import Calibrated
+from dpdl.audit.combine import Combination, Numbers, Rehearsed, combine, covariance
+from dpdl.audit.game import NOBODY, Game
+from dpdl.audit.records import CROWDS
 from dpdl.audit.view import Ears, Edge, Heard
-from dpdl.errors import InputError
 from dpdl.graph import Graph
 
-Numbers = npt.NDArray[np.float64]
-RIDGE = 1e-10
-"""Keeps rows apart that are equal but for rounding. Small, so that noise that can be subtracted is."""
+SAMPLES_PER_ROW = 1000
+"""Numbers to learn from for every row: the loss against the best weights is then about 0.1 %."""
+COORDINATES = 2000
+"""Of a rehearsal."""
 
 
 @final
@@ -47,6 +51,7 @@ class Public:
     graph: Graph
     agent: int  # who may have the record
     unit: float  # C / B
+    pull: float = 0.0  # how far the agent's known records move coordinate 0 of its gradient, in these units
 
     def b(self, i: int, j: int) -> float:
         """w_ij^(-1/2)."""
@@ -66,16 +71,19 @@ class Public:
         return 0.5 + own * (1 / (1 + math.e) - 0.5) if isinstance(self.algorithm, SoundDPDL) else 0.5
 
 
-def public(algorithm: Algorithm, graph: Graph, agent: int, unit: float) -> Public:
-    """What everybody knows, if the attack knows the algorithm."""
-    if not isinstance(algorithm, Calibrated):
-        raise InputError(f"The audit knows dpdl and dpdl-sound, not {type(algorithm).__name__}.")
-    if algorithm.weight_decay or algorithm.lr_decay != 1:
-        raise InputError("The audit wants weight_decay = 0 and lr_decay = 1.")
-    return Public(algorithm, graph, agent, unit)
+def derivable(algorithm: Algorithm) -> bool:
+    """Whether the algebra below is that of the algorithm."""
+    return isinstance(algorithm, Calibrated) and algorithm.weight_decay == 0 and algorithm.lr_decay == 1
 
 
-class Adversary(Protocol):
+def public(game: Game, crowd: str = "none") -> Public:
+    """What everybody knows of a game; its algorithm must be derivable."""
+    assert isinstance(game.algorithm, Calibrated)
+    pull = CROWDS[crowd] * game.rate * (game.records[game.agent] - 1)
+    return Public(game.algorithm, game.graph, game.agent, game.grad.clip.clip_norm / game.grad.batch_size, pull)
+
+
+class Listener(Protocol):
     """Listens round by round."""
 
     @property
@@ -83,12 +91,12 @@ class Adversary(Protocol):
         """How far a canary that takes part moves every row: (p,)."""
         ...
 
-    def listen(self, heard: Heard) -> Tensor | None:
-        """The rows of a round, (p, d) in units of C / B; None when there is nothing to compute yet."""
+    def listen(self, heard: Heard) -> Tensor:
+        """The rows of a round, (p, d) in units of C / B."""
         ...
 
 
-def adversary(ears: Ears, known: Public) -> Adversary:
+def listener(ears: Ears, known: Public) -> Listener:
     """A fresh one, that has heard nothing."""
     return Models(known) if ears.threat.kind == "final-model" else Links(known, ears)
 
@@ -126,13 +134,13 @@ class Links:
         """Whether only the perturbed self-gradient remains of an agent, so that its factor can be computed."""
         return isinstance(self._public.algorithm, SoundDPDL) and agent in self._complete
 
-    def listen(self, heard: Heard) -> Tensor | None:
+    def listen(self, heard: Heard) -> Tensor:
         """Direct cross-gradients, then remainders."""
         momenta = {source: row for (source, _), row in heard["momentum"].items()}
         rows = [heard["gradient"][edge] for edge in self._direct]
         rows += [self._remainder(agent, momenta, heard) for agent in self._undone]
         self._momenta = momenta
-        return torch.stack(rows) / self._public.unit if rows else None
+        return torch.stack(rows) / self._public.unit
 
     def _remainder(self, agent: int, momenta: dict[int, Tensor], heard: Heard) -> Tensor:
         """G^l without the answers that were heard, in units of b_ll / N or of one self-gradient."""
@@ -146,6 +154,8 @@ class Links:
         scale = p.b(agent, agent) / n
         if self._exact(agent):
             scale += p.algorithm.alpha * self._k(agent, rest, heard)
+        elif agent == p.agent and p.pull:
+            rest[0] -= p.algorithm.alpha * self._k_of_others(agent, heard) * p.pull * p.unit
         return rest / scale
 
     def _k(self, agent: int, rest: Tensor, heard: Heard) -> float:
@@ -157,10 +167,19 @@ class Links:
             k += float(p.graph.W[agent, m]) / (1 + math.exp(cosine))
         return k
 
+    def _k_of_others(self, agent: int, heard: Heard) -> float:
+        """What the answers that were heard add to K of `dpdl`, whose direction r the agent's known records tell."""
+        p, k = self._public, 0.0
+        for m in self._undone[agent]:
+            row = heard["gradient"][m, agent]
+            cosine = math.copysign(1.0, p.pull) * float(row[0] / row.norm())
+            k += float(p.graph.W[agent, m]) / (1 + math.exp(cosine))
+        return k
+
 
 @final
 class Models:
-    """Sees the model of every agent at the start of every round, and infers W G of the round before."""
+    """Sees the model of every agent after every round, and infers W G of the round."""
 
     def __init__(self, known: Public) -> None:
         self._public = p = known
@@ -171,57 +190,54 @@ class Models:
         moved[i] = p.b(i, i) / n + p.algorithm.alpha * p.usual_k(i)
         self.signal: Numbers = p.graph.W @ moved
         self._W = torch.from_numpy(np.array(p.graph.W)).float()
-        self._x: Tensor | None = None
+        self._x: Tensor | None = None  # before the first round models and momenta are zero
         self._v: Tensor | None = None
 
-    def listen(self, heard: Heard) -> Tensor | None:
-        """Nothing in the first round: its models are public."""
-        by_source = {source: row for (source, _), row in heard["model"].items()}
-        x = torch.stack([by_source[j] for j in range(len(self._W))])
-        before, self._x = self._x, x
-        if before is None:
-            self._v = torch.zeros_like(x)
-            return None
-        assert self._v is not None
-        v = (self._W @ before - x) / self._public.algorithm.lr
-        rows = v - self._public.algorithm.momentum * self._W @ self._v
-        self._v = v
-        return rows / self._public.unit
+    def listen(self, heard: Heard) -> Tensor:
+        """Mixed momenta without the momenta of the round before."""
+        x = torch.stack(list(heard["model"].values()))
+        x_before, v_before = self._x if self._x is not None else 0 * x, self._v if self._v is not None else 0 * x
+        self._x, self._v = x, (self._W @ x_before - x) / self._public.algorithm.lr
+        return (self._v - self._public.algorithm.momentum * self._W @ v_before) / self._public.unit
 
 
 @final
 @dataclass(frozen=True)
-class Combination:
-    """One number per canary and round, with unit noise, that a canary moves by `mu` = 1 / sigma_eff."""
+class Derived:
+    """An adversary that is ready: it weighs the rows of every round alike."""
 
-    weights: Numbers
-    mu: float
+    ears: Ears
+    known: Public
+    combination: Combination
+    rounds: int
 
-    def __call__(self, rows: Tensor) -> Numbers:
-        """The combined row: (p, d) -> (d,)."""
-        return np.asarray(self.weights @ rows.double().numpy())
+    @property
+    def mu(self) -> float:
+        """1 / sigma_eff."""
+        return self.combination.mu
 
-    def score(self, rows: Tensor, rate: float) -> Numbers:
-        """log(1 - q + q exp(mu s - mu^2 / 2)): the log-likelihood ratio of a sampled Gaussian, the optimal test."""
-        gain = self.mu * self(rows) - self.mu**2 / 2
-        if rate >= 1:
-            return gain
-        return np.asarray(np.logaddexp(math.log1p(-rate), math.log(rate) + gain))
+    def scores(self, game: Game, played: Iterable[Heard], rate: float) -> Numbers:
+        """The log-likelihood ratio of every coordinate, added up over the rounds."""
+        scores = np.zeros(game.size)
+        for rows in _rows(played, self.ears, self.known):
+            scores += self.combination.score(rows, rate)
+        return scores
 
 
-def combine(rehearsed: Iterable[Tensor], signal: Numbers) -> Combination:
-    """The best linear combination for the covariance S that the rows have without records: weights S^-1 signal.
+def derive(game: Game, ears: Ears, crowd: str = "none") -> Derived | None:
+    """An adversary that has learnt at home how noisy its rows are; None if it can compute none from what it hears."""
+    known = public(game, crowd)
+    signal = listener(ears, known).signal
+    if not len(signal):
+        return None
+    rounds = 2 + SAMPLES_PER_ROW * len(signal) // COORDINATES
+    learnt, tried = (
+        Rehearsed(covariance(np.hstack(list(_rows(home.play(NOBODY, ears), ears, known)))), signal)
+        for home in (replace(game.rehearsal(name, COORDINATES), rounds=rounds) for name in ("deriving", "trying"))
+    )
+    return Derived(ears, known, combine(learnt, tried), game.rounds)
 
-    The covariance is measured and not taken from the proof. So an adversary profits from noise that is weaker than
-    promised, or shared between messages.
-    """
-    total, count = np.zeros((len(signal), len(signal))), 0
-    for rows in rehearsed:
-        values = rows.double().numpy()
-        total += values @ values.T
-        count += values.shape[1]
-    covariance = total / count
-    covariance += RIDGE * np.trace(covariance) / len(signal) * np.eye(len(signal))
-    direction = np.asarray(np.linalg.solve(covariance, signal), np.float64)
-    mu = math.sqrt(max(float(signal @ direction), 0.0))
-    return Combination(direction / mu if mu else direction, mu)
+
+def _rows(played: Iterable[Heard], ears: Ears, known: Public) -> Iterator[Numbers]:
+    ready = listener(ears, known)
+    return (ready.listen(heard).double().numpy() for heard in played)

@@ -1,0 +1,75 @@
+"""The same streams under other names, for runs that are repeated, and streams that some agents know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from torch import Tensor
+
+from dpdl.privacy.noise import Randomness, Reproducible
+
+Edge = tuple[int, int]
+
+
+@final
+@dataclass(frozen=True)
+class Renamed:
+    """Another randomness, whose streams have another name: the same code draws other numbers."""
+
+    inside: Randomness
+    name: str
+
+    @property
+    def repeatable(self) -> bool:
+        """As it was."""
+        return self.inside.repeatable
+
+    def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
+        """The renamed stream."""
+        return self.inside.uniform(count, f"{purpose}, {self.name}", *where)
+
+    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+        """The renamed stream."""
+        self.inside.perturb(row, std, f"{purpose}, {self.name}", *where, into=into)
+
+
+def at_home(randomness: Randomness, name: str) -> Randomness:
+    """For a rehearsal: never the numbers of the run that is attacked, and the same ones again when asked again."""
+    return Renamed(randomness if randomness.repeatable else Reproducible(0), name)
+
+
+@final
+@dataclass(frozen=True)
+class Overheard:
+    """Another randomness, of which some agents keep what they draw: agents that work together know their own noise."""
+
+    inside: Randomness
+    agents: frozenset[int]
+    known: dict[str, dict[Edge, Tensor]] = field(default_factory=dict)  # purpose -> (asker, host) or link -> noise
+
+    @property
+    def repeatable(self) -> bool:
+        """As it was."""
+        return self.inside.repeatable
+
+    def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
+        """Batches stay secret."""
+        return self.inside.uniform(count, purpose, *where)
+
+    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+        """The last number is that of the agent that draws; both ends of a link draw its noise."""
+        _, i, j = where
+        if j not in self.agents and not (purpose == "link" and i in self.agents):
+            self.inside.perturb(row, std, purpose, *where, into=into)
+            return
+        before = row.clone()  # `into` may be the same memory
+        self.inside.perturb(row, std, purpose, *where, into=into)
+        self.known.setdefault(purpose, {})[i, j] = (into - before) / std  # the ends of a link have opposite signs
+
+    def take(self) -> dict[str, dict[Edge, Tensor]]:
+        """The noise since the last time, in one order whatever the order of the draws."""
+        found = {f"{purpose} of their own": dict(sorted(of.items())) for purpose, of in sorted(self.known.items())}
+        self.known.clear()
+        return found

@@ -1,0 +1,94 @@
+"""What an audit found, put beside what is claimed and what is proven."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from scipy.special import ndtri
+
+from dpdl.audit.certify import Certificate
+from dpdl.audit.combine import Numbers
+from dpdl.privacy.threats import Threat
+
+
+class Measured(NamedTuple):
+    """A value and its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@final
+@dataclass(frozen=True)
+class Scores:
+    """The scores of records that were in and of records that were out."""
+
+    inside: Numbers
+    outside: Numbers
+    mu: float  # 1 / sigma_eff of the adversary's number of a round, by its rehearsals
+    rounds: int  # that show in what it hears
+
+    def sigma_eff(self, confidence: float) -> Measured:
+        """sigma_eff measured when every record takes part in every round, with its confidence interval.
+
+        Scores are then Gaussian, in and out with one deviation, and their standardised distance is
+        sqrt(rounds) / sigma_eff.
+        """
+        n, m = len(self.inside), len(self.outside)
+        pooled = (self.inside.var(ddof=1) * (n - 1) + self.outside.var(ddof=1) * (m - 1)) / (n + m - 2)
+        distance = float((self.inside.mean() - self.outside.mean()) / math.sqrt(pooled)) if pooled > 0 else 0.0
+        error = math.sqrt(1 / n + 1 / m + distance**2 / (2 * (n + m - 2)))
+        reach = float(ndtri(0.5 + confidence / 2)) * error
+        root = math.sqrt(self.rounds)
+        return Measured(*(root / d if d > 0 else math.inf for d in (distance, distance + reach, distance - reach)))
+
+
+@final
+@dataclass(frozen=True)
+class AuditResult:
+    """Claim, lower bound and proof for one noise multiplier, one threat and one delta."""
+
+    threat: Threat
+    sigma: float
+    rate: float  # q of the attacked agent
+    agent: int  # whose record was attacked
+    claimed: float | None  # epsilon by Theorem 1; None: it is not about the algorithm
+    proven: float  # epsilon by the accountant; infinity when nothing is proven
+    by_counting: Certificate  # Clopper-Pearson
+    by_gdp: Certificate  # an estimate: it assumes the shape of the trade-off curve
+    sigma_eff_proven: float
+    sigma_eff_attack: float  # of the adversary's number of a round
+    sigma_eff_measured: Measured | None  # None under sampling: the coins are private
+
+    @property
+    def certified(self) -> float:
+        """The lower bound that rests on no assumption about the mechanism: that by counting, and no other."""
+        return self.by_counting.epsilon
+
+    @property
+    def refutes_claim(self) -> bool:
+        """Whether more than Theorem 1's epsilon was certified."""
+        return self.claimed is not None and self.certified > self.claimed
+
+    @property
+    def refutes_proof(self) -> bool:
+        """Whether more than the accountant's epsilon was certified: then the proof or the code is wrong."""
+        return self.certified > self.proven
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence."""
+        if self.refutes_proof:
+            return "The attack certifies more than the accountant proves: the proof or the code is wrong."
+        rest = (
+            "it stays below what the accountant proves"
+            if math.isfinite(self.proven)
+            else "the accountant proves nothing here"
+        )
+        if self.claimed is None:
+            return f"The attack certifies epsilon >= {self.certified:.3g}; {rest}."
+        gain = "more" if self.refutes_claim else "no more"
+        return f"The attack certifies {gain} than Theorem 1 claims; {rest}."
