@@ -22,7 +22,7 @@ from dpdl.audit.view import Ears
 from dpdl.keys import generator
 from dpdl.privacy.threats import Threat
 from dpdl.run.planner import Question
-from tests.audit.worlds import EAVESDROPPER, FINAL, ONE, game, question
+from tests.audit.worlds import EAVESDROPPER, FINAL, ONE, game, leading, question
 
 RING = graphs.ring(4)
 CONFIDENCE, DELTA, ROUNDS, MU = 0.95, 0.1, 3, 1.1
@@ -82,7 +82,7 @@ def eavesdropper(name: str) -> tuple[Question, float, Adversary]:
 def test_an_eavesdropper_gets_what_is_proven_of_the_rounds_that_it_hears(name: str) -> None:
     q, sigma, adversary = eavesdropper(name)
     assert adversary.rounds >= q.algorithm.disclosure.rounds(RING, 0, q.rounds) - 1
-    share = adversary.mu * q.step(0, sigma, EAVESDROPPER).sigma
+    share = adversary.mu * sigma / math.sqrt(q.exposure(0, EAVESDROPPER))
     assert 0.95 * REACHED.get(name, 1.0) < share < 1.05
 
 
@@ -92,7 +92,7 @@ def test_half_the_noise_is_refuted_and_all_of_it_is_not(name: str) -> None:
     honest, ears = game(q, sigma), Ears(EAVESDROPPER, RING, 0)
     # Of the mutant the adversary would learn the same weights, but for a factor.
     mutant = replace(honest, grad=replace(honest.grad, noise_multiplier=sigma / 2))
-    proven = q.epsilon(0, sigma, EAVESDROPPER)
+    proven = leading(q, sigma, EAVESDROPPER)
     assert certified(score(honest, ears, adversary)) <= proven < certified(score(mutant, ears, adversary))
 
 
@@ -102,5 +102,5 @@ def test_weaker_listeners_hear_something_and_do_not_refute_the_proof(name: str, 
     q, sigma = setting(name, listener, 300)
     played, ears = game(q, sigma), Ears(listener, RING, 0)
     scores = score(played, ears, rehearse(played, ears))
-    assert 0.4 < scores.mu * q.step(0, sigma, listener).sigma < 1.05
-    assert certified(scores) <= q.epsilon(0, sigma, listener)
+    assert 0.4 < scores.mu * sigma / math.sqrt(q.exposure(0, listener)) < 1.05
+    assert certified(scores) <= leading(q, sigma, listener)

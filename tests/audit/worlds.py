@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from dpdl import graph as graphs
 from dpdl.audit import Game, honest_game
 from dpdl.graph import Graph
+from dpdl.privacy.accounting import Step, epsilon
 from dpdl.privacy.noise import Reproducible
-from dpdl.privacy.threats import threat
+from dpdl.privacy.threats import Threat, threat
 from dpdl.run.experiment import Experiment
 from dpdl.run.planner import Question, make_algorithm
 
@@ -32,6 +35,18 @@ def question(
     words = {"algorithm": name, "dataset": "digits", "lr": 0.05, "compress": compress or "none"}
     algorithm = make_algorithm(Experiment(**(words | NEEDED.get(name, {}) | options)).resolved())
     return Question(algorithm, graph, [records] * len(graph), batch or records, rounds, delta, canaries)
+
+
+def leading(q: Question, sigma: float, listener: Threat) -> float:
+    """What the exposure of agent 0 alone would prove; more is proven of no algorithm, and less of `dpdl` only.
+
+    The bound of `dpdl` is for all records and all directions; in a small game, where a batch is as large as the model,
+    it is far above what canaries side by side can find.
+    """
+    alone = Step(sigma / math.sqrt(q.exposure(0, listener)), q.batch, q.records[0])
+    found = epsilon([(alone, q.algorithm.disclosure.rounds(q.graph, 0, q.rounds))], q.delta)
+    assert found <= q.epsilon(0, sigma, listener) * (1 + 1e-9)
+    return found
 
 
 def game(q: Question, sigma: float, agent: int = 0, seed: int = 1) -> Game:
