@@ -12,9 +12,9 @@ import dpdl
 from dpdl.audit.certify import gdp_epsilon
 from dpdl.errors import InputError
 from dpdl.privacy.accounting import Step, epsilon
-from dpdl.privacy.declared import check_few, declared, most_records, parse, rounded
+from dpdl.privacy.declared import check_few, declared, largest_batch, most_records, parse, rounded
 from dpdl.privacy.noise import Reproducible
-from dpdl.privacy.sampling import Poisson, largest_batch
+from dpdl.privacy.sampling import Poisson
 from dpdl.run.plan import plan
 from dpdl.tasks.data import Dataset
 from tests.run.test_train import changed

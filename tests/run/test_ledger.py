@@ -18,6 +18,7 @@ from dpdl.tasks.data import Dataset
 from tests.conftest import small_module
 from tests.run.test_train import StopAt, changed, train, without_time
 
+SOUND = changed(algorithm="dpdl-sound")
 PLANNED = {"sigma": None, "noise": "accountant", "epsilon": 8.0, "algorithm": "dpdl-sound"}
 
 
@@ -100,7 +101,7 @@ def test_every_line_has_the_hash_of_the_line_before(blobs: Dataset, tmp_path: Pa
 def test_a_line_that_a_crash_cut_off_is_dropped_and_nothing_else(blobs: Dataset, tmp_path: Path, rest: str) -> None:
     run = tmp_path / "run"
     with pytest.raises(Interrupted):
-        train(blobs, out=run, watch=StopAt(5))
+        train(blobs, SOUND, out=run, watch=StopAt(5))
     path = run / "ledger.jsonl"
     before = path.read_bytes()
     path.write_bytes(before + rest.encode())
@@ -168,7 +169,7 @@ def test_rounds_that_have_left_are_not_priced_anew(blobs: Dataset, tmp_path: Pat
         ({"batch": 9}, "batch"),
         ({"clip": 2.0}, "clip"),
         ({"clip_unit": "batch"}, "clip_unit"),
-        ({"sampling": "fixed"}, "sampling"),
+        ({"sampling": "fixed"}, "relation"),
         ({"algorithm": "dpdl-sound"}, "algorithm"),
         ({"relation": "replace-one"}, "relation"),
         ({"delta": 1e-6}, "delta"),
@@ -189,9 +190,9 @@ def test_another_mechanism_is_refused_by_name(blobs: Dataset, tmp_path: Path, op
 
 
 def test_what_changes_no_round_may_be_edited(blobs: Dataset, tmp_path: Path) -> None:
-    whole, run = train(blobs), tmp_path / "run"
+    whole, run = train(blobs, SOUND), tmp_path / "run"
     with pytest.raises(Interrupted):
-        train(blobs, out=run, watch=StopAt(5))
+        train(blobs, SOUND, out=run, watch=StopAt(5))
     edit(run, eval_every=3, checkpoint_every=2, budget="1e9")
     assert torch.equal(resume(run, blobs).models, whole.models)
 
@@ -221,7 +222,7 @@ def test_a_second_header_cannot_price_the_rounds_above_it(blobs: Dataset, tmp_pa
 def test_a_run_with_an_old_ledger_goes_on_and_loses_nothing(blobs: Dataset, tmp_path: Path, mode: str) -> None:
     run = tmp_path / "run"
     with pytest.raises(Crash):
-        train(blobs, changed(randomness=mode, sigma=9.0), out=run, watch=crash_at(8))
+        train(blobs, changed(algorithm="dpdl-sound", randomness=mode, sigma=9.0), out=run, watch=crash_at(8))
     as_format_1(run)
     path = run / "ledger.jsonl"
     before, spent = path.read_bytes(), recompute(path)

@@ -34,7 +34,7 @@ PUBLIC = {"Visits", "Graph", "Leaving", "Target", "Layer", "Problem", "Found"}
 @pytest.fixture(scope="module")
 def result(blobs, tmp_path_factory) -> Result:
     folder = tmp_path_factory.mktemp("runs") / "run"
-    return train(blobs, changed(seed=SEED, rounds=3, partition="dirichlet-class"), out=folder)
+    return train(blobs, changed(seed=SEED, rounds=3, partition="dirichlet-class", algorithm="dpdl-sound"), out=folder)
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +98,11 @@ def test_a_result_says_what_it_is(result: Result) -> None:
     accuracy = result.summary["accuracy"]["mean"]
     epsilon = result.summary["epsilon"]["eavesdropper"]
     assert repr(result) == (
-        f"Result(dpdl on blobs, ring of 5 agents, 3 rounds, test accuracy {accuracy:.1%}, epsilon {epsilon:.4g} "
+        f"Result(dpdl-sound on blobs, ring of 5 agents, 3 rounds, test accuracy {accuracy:.1%}, epsilon {epsilon:.4g} "
         "against eavesdropper; simulation, which protects nobody)"
     )
     assert repr(result.plan) == (
-        "Plan(dpdl on blobs, ring of 5 agents, 3 rounds, sigma 0.5; simulation, which protects nobody)"
+        "Plan(dpdl-sound on blobs, ring of 5 agents, 3 rounds, sigma 0.5; simulation, which protects nobody)"
     )
 
 

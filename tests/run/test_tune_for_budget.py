@@ -26,8 +26,9 @@ from dpdl.run.train import train
 from dpdl.tasks import data as datasets
 
 E = Experiment(
-    dataset="digits", agents=3, partition="iid", batch=32, algorithm="dp-dpsgd", rounds=8, epsilon=60.0, delta=1e-5
-)
+    dataset="digits", agents=3, partition="iid", batch=32, algorithm="dp-dpsgd", rounds=8, epsilon=60.0, delta=1e-5,
+    records="exact",
+)  # fmt: skip
 RECORDS = 1437 // 3
 
 

@@ -8,6 +8,7 @@ So an agent declares a number, not above the true one, and nothing else is compu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from dpdl.errors import InputError
 
@@ -62,3 +63,21 @@ def most_records(said: int) -> int:
     A number that was cut to two digits is never further from the true one.
     """
     return -(-11 * said // 10)
+
+
+@lru_cache(maxsize=1024)
+def largest_batch(batch_size: int, declared: int, failure: float) -> int:
+    """A Poisson batch of an agent that declares so many records is larger with probability `failure` at most.
+
+    One record more than the agent has is counted: that whose presence is in question.
+    """
+    from scipy.special import bdtrc
+
+    most, rate = most_records(declared), min(1.0, batch_size / declared)
+    if rate >= 1:
+        return most + 1
+    low, high = 0, most  # P(more than high) = 0
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bdtrc(middle, most, rate) <= failure else (middle + 1, high)
+    return low + 1

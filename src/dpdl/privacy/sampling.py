@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol, final
 
 import numpy as np
 
-from dpdl.privacy.declared import most_records
 from dpdl.privacy.noise import Randomness
 
 
@@ -52,21 +50,3 @@ class FixedSize:
         """The B records with the smallest coins."""
         coins = randomness.uniform(records, "batch", round, agent)
         return np.sort(np.argsort(coins, kind="stable")[: self.batch_size])
-
-
-@lru_cache(maxsize=1024)
-def largest_batch(batch_size: int, declared: int, failure: float) -> int:
-    """A Poisson batch of an agent that declares so many records is larger with probability `failure` at most.
-
-    One record more than the agent has is counted: that whose presence is in question.
-    """
-    from scipy.special import bdtrc
-
-    most, rate = most_records(declared), min(1.0, batch_size / declared)
-    if rate >= 1:
-        return most + 1
-    low, high = 0, most  # P(more than high) = 0
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bdtrc(middle, most, rate) <= failure else (middle + 1, high)
-    return low + 1
