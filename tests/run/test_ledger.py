@@ -100,7 +100,7 @@ def test_every_line_has_the_hash_of_the_line_before(blobs: Dataset, tmp_path: Pa
 def test_a_line_that_a_crash_cut_off_is_dropped_and_nothing_else(blobs: Dataset, tmp_path: Path, rest: str) -> None:
     run = tmp_path / "run"
     with pytest.raises(Interrupted):
-        train(blobs, out=run, watch=StopAt(5))
+        train(blobs, changed(algorithm="dpdl-sound"), out=run, watch=StopAt(5))
     path = run / "ledger.jsonl"
     before = path.read_bytes()
     path.write_bytes(before + rest.encode())
@@ -189,9 +189,9 @@ def test_another_mechanism_is_refused_by_name(blobs: Dataset, tmp_path: Path, op
 
 
 def test_what_changes_no_round_may_be_edited(blobs: Dataset, tmp_path: Path) -> None:
-    whole, run = train(blobs), tmp_path / "run"
+    whole, run = train(blobs, changed(algorithm="dpdl-sound")), tmp_path / "run"
     with pytest.raises(Interrupted):
-        train(blobs, out=run, watch=StopAt(5))
+        train(blobs, changed(algorithm="dpdl-sound"), out=run, watch=StopAt(5))
     edit(run, eval_every=3, checkpoint_every=2, budget="1e9")
     assert torch.equal(resume(run, blobs).models, whole.models)
 
@@ -221,7 +221,7 @@ def test_a_second_header_cannot_price_the_rounds_above_it(blobs: Dataset, tmp_pa
 def test_a_run_with_an_old_ledger_goes_on_and_loses_nothing(blobs: Dataset, tmp_path: Path, mode: str) -> None:
     run = tmp_path / "run"
     with pytest.raises(Crash):
-        train(blobs, changed(randomness=mode, sigma=9.0), out=run, watch=crash_at(8))
+        train(blobs, changed(randomness=mode, sigma=9.0, algorithm="dpdl-sound"), out=run, watch=crash_at(8))
     as_format_1(run)
     path = run / "ledger.jsonl"
     before, spent = path.read_bytes(), recompute(path)
