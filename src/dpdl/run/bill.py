@@ -16,7 +16,7 @@ from dpdl.run.book import Book
 from dpdl.run.experiment import Experiment, from_mapping
 from dpdl.run.planner import Question, make_algorithm, make_question
 
-BY_NAME = ("algorithm", "threat", "relation", "sampling", "clip_unit", "clip", "delta", "batch", "randomness")
+BY_NAME = ("algorithm", "sampling", "batch", "clip_unit", "clip", "randomness", "threat", "relation", "delta")
 """Options that a header has beside its numbers; all others that matter are under `options`."""
 NOT_IN_A_ROUND = ("rounds", "average", "eval_every", "checkpoint_every", "epsilon", "noise", "budget", "c2", "h")
 """Options that change nothing of what leaves in a round."""

@@ -51,7 +51,10 @@ def price(p: Plan, run_dir: Path) -> str:
     end = e.rounds
     if p.allowance:
         end = min(end, done + max(0, p.allowance.rounds - before))
-    now, then = (_word(epsilon_so_far(p, rounds)) for rounds in (book.billed(), before + end - done))
+    # As it was stated before: a proof may depend on how many rounds were planned.
+    planned = replace(p.question, rounds=book.rounds or p.question.rounds)
+    now = _word(epsilon_so_far(replace(p, question=planned), book.billed()))
+    then = _word(epsilon_so_far(p, before + end - done))
     return (
         f"From round {book.last} to round {end} with sigma = {p.grad.noise_multiplier:.4g}: epsilon goes from {now} to "
         f"{then}, delta = {e.delta:g}, against {LISTENERS[threat(e.threat).kind]}."
