@@ -206,7 +206,9 @@ def test_of_another_versions_statement_the_numbers_are_compared(run: Path, verif
         s["privacy_statement"] = s["privacy_statement"].replace("Epsilon is that of", "This epsilon is of")
 
     report(run, older)
-    assert verify(run)[0] == 0
+    code, found = verify(run)
+    assert code == 0
+    assert found["checks"][0]["reported"].startswith("dpdl 0.0.9 wrote this")
     report(run, lambda s: s.update(privacy_statement=s["privacy_statement"].replace("Proven: (", "Proven: (0.")))
     code, found = verify(run)
     assert code == 3

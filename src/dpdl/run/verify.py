@@ -161,6 +161,9 @@ def _hash(graph: Graph) -> str:
 
 # ------------------------------------------------------------------- the checks
 def _chain(book: Book, summary: Mapping[str, Any]) -> Iterator[Check]:
+    writer = summary["versions"].get("dpdl")
+    if writer != __version__:
+        yield Check("version", None, f"dpdl {writer} wrote this; {__version__} may have other bounds", None)
     if book.format == 1:
         yield Check("chain", None, "format 1 has no hashes", None)
         return
