@@ -147,6 +147,8 @@ def test_a_proof_that_may_fail_takes_its_probability_off_delta() -> None:
     step = Step(4.0, 216, 6000, lost=2e-9)
     assert epsilon([(step, 1000), (at(4.0), 100)], DELTA) == epsilon([(at(4.0), 1000), (at(4.0), 100)], DELTA - 2e-6)
     assert math.isinf(epsilon([(step, 5000)], DELTA))
+    fixed = Step(8.0, 216, 6000, fixed=True)
+    assert epsilon([(replace(fixed, lost=2e-9), 1000)], DELTA) == epsilon([(fixed, 1000)], DELTA - 2e-6)
     assert math.isinf(epsilon([(replace(step, sigma=math.inf), 5000)], DELTA))
 
 
@@ -225,8 +227,7 @@ def test_calibration_knows_all_of_a_step_and_is_never_above_the_target(step: Ste
 
 
 def test_calibration_ends_where_hardly_any_noise_is_needed() -> None:
-    # The record takes part with a probability far below delta.
-    rare = Step(1.0, 1, 10**9)
+    rare = Step(1.0, 1, 10**120)  # the record takes part with a probability far below delta
     found = calibrate(10.0, 1e-3, rare, 1)
     assert found < 0.1
     assert epsilon([(at(found, rare), 1)], 1e-3) <= 10.0

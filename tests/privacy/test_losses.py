@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dpdl.privacy import losses, renyi
-from dpdl.privacy.losses import RELATIONS
+from dpdl.privacy.accounting import RELATIONS
 from dpdl.privacy.renyi import Rounds
 from tests.privacy.test_accounting import gaussian_epsilon
 from tests.reference import pld
@@ -82,8 +82,9 @@ def test_a_delta_below_what_doubles_resolve_is_left_to_renyi() -> None:
     assert losses.epsilon(rounds, 1e-13, "add-remove") == renyi.epsilon(renyi.poisson(rounds), 1e-13) < 2.5
 
 
-def test_losses_too_wide_for_any_grid_are_left_to_renyi() -> None:
-    rounds = (Rounds(0.005, 0.5, 100),)
+@pytest.mark.parametrize("kind", [Rounds(0.005, 0.5, 100), Rounds(1000.0, 0.01, 10**9)], ids=str)
+def test_what_no_grid_can_hold_is_left_to_renyi(kind: Rounds) -> None:
+    rounds = (kind,)
     assert losses._on_usual_grids(rounds, DELTA, "add-remove")[0] == math.inf
     assert losses.epsilon(rounds, DELTA, "add-remove") == renyi.epsilon(renyi.poisson(rounds), DELTA) < math.inf
 

@@ -25,9 +25,9 @@ from typing import Any, final
 
 from dpdl.errors import InputError
 from dpdl.privacy import losses, renyi
-from dpdl.privacy.losses import RELATIONS
 from dpdl.privacy.renyi import Rounds
 
+RELATIONS = ("add-remove", "replace-one")
 LARGEST_SIGMA = 1e6
 LEAST_SIGMA = 0.1  # when even less noise would do, no less is looked for
 SMALLEST_SIGMA = 1e-4  # below it epsilon is in the millions, and infinity is said
@@ -127,7 +127,8 @@ def _guess(low: float, high: float, at_low: float, at_high: float, target: float
 
 def rdp_epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
     """Epsilon by the Rényi accountant of dp-accounting: an upper bound too, but looser."""
-    return _rdp_epsilon(tuple(steps), delta, relation)
+    rounds, lost = _released(steps, relation)
+    return _rdp_epsilon(rounds, delta - lost, relation) if delta > lost else math.inf
 
 
 def _released(steps: Steps, relation: str) -> tuple[tuple[tuple[Step, int], ...], float]:

@@ -18,18 +18,18 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from dpdl.errors import InputError
 from dpdl.privacy import group, renyi
 from dpdl.privacy.renyi import Rounds
 
-RELATIONS = ("add-remove", "replace-one")
 # The usual grids, and the epsilon from which each is fine enough.
 GRIDS = ((1e-2, 30.0), (1e-3, 3.0), (1e-4, 0.0))
 GOOD = 3  # points in one deviation that make a usual grid good enough
 FINE = 10  # points in one deviation of the grid that is taken otherwise
 WORTH = 0.99  # what replaces the value on a usual grid is smaller by this factor
 MOST_POINTS = 300_000  # of a grid: about two seconds
+MOST_ROUNDS = 10_000_000  # that are convolved: about half a minute
 COARSEST = 1.0  # a grid coarser than this is worth nothing
+FINEST = 1e-7  # a grid finer than this drowns in rounding
 NOISE = 1e-15  # what double precision can change in delta, per convolution
 
 
@@ -45,7 +45,7 @@ def epsilon(rounds: tuple[Rounds, ...], delta: float, relation: str) -> float:
         return found
     better = _without_grid(rounds, delta, relation)
     fitting = _fitting_grid(rounds, relation)
-    if fitting < min(grid, COARSEST):
+    if fitting < grid and _affordable(rounds, relation, fitting):
         better = min(better, _on_grid(rounds, delta, relation, fitting))
     return better if better < WORTH * found else found
 
@@ -56,7 +56,7 @@ def adaptive_epsilon(rounds: tuple[Rounds, ...], delta: float, lost: float) -> f
     curve = renyi.poisson(rounds)
     found = group.epsilon(lambda e: renyi.delta(curve, e) + lost, delta)
     grid = _fitting_grid(rounds, "add-remove")
-    if grid > COARSEST:
+    if not _affordable(rounds, "add-remove", grid):
         return found
     distribution, beyond = _distribution(rounds, "add-remove", grid), lost + _noise(rounds)
     return min(found, group.epsilon(lambda e: float(distribution.get_delta(e)) + beyond, delta))
@@ -66,7 +66,7 @@ def _on_usual_grids(rounds: tuple[Rounds, ...], delta: float, relation: str) -> 
     """The value, and the grid it was found on."""
     found, used = math.inf, math.inf
     for grid, enough in GRIDS:
-        if _width(rounds, relation) > MOST_POINTS * grid:
+        if not _affordable(rounds, relation, grid):
             break
         found, used = _on_grid(rounds, delta, relation, grid), grid
         if found > enough:
@@ -105,13 +105,9 @@ def _distribution(rounds: tuple[Rounds, ...], relation: str, grid: float) -> Any
 
 def neighbouring(relation: str) -> Any:
     """A relation as dp-accounting names it."""
-    from dp_accounting import NeighboringRelation
+    from dp_accounting import NeighboringRelation as Known
 
-    if relation == "add-remove":
-        return NeighboringRelation.ADD_OR_REMOVE_ONE
-    if relation == "replace-one":
-        return NeighboringRelation.REPLACE_ONE
-    raise InputError(f"relation must be one of {', '.join(RELATIONS)}, not {relation!r}.")
+    return {"add-remove": Known.ADD_OR_REMOVE_ONE, "replace-one": Known.REPLACE_ONE}[relation]
 
 
 def _roundings(rounds: tuple[Rounds, ...]) -> int:
@@ -130,10 +126,11 @@ def _deviation(rounds: tuple[Rounds, ...], relation: str) -> float:
 
 def _variance(r: Rounds, relation: str) -> float:
     """About the variance of the loss of one round; only the choice of a grid depends on it."""
-    least = min(1 / r.sigma**2, 100.0)
+    square = 1 / r.sigma**2
+    small = min(square, 100.0)  # beyond it the other bound is smaller at any rate
     if relation == "add-remove":
-        return min(r.rate**2 * math.expm1(least), 1 / r.sigma**2)
-    return min(4 * r.rate**2 * math.sinh(least), 4 / r.sigma**2)
+        return min(r.rate**2 * math.expm1(small), square)
+    return min(4 * r.rate**2 * math.sinh(small), 4 * square)
 
 
 def _width(rounds: tuple[Rounds, ...], relation: str) -> float:
@@ -153,5 +150,12 @@ def _reach(r: Rounds, relation: str) -> float:
     return once if relation == "add-remove" else 2 * once
 
 
+def _affordable(rounds: tuple[Rounds, ...], relation: str, grid: float) -> bool:
+    """Whether a grid is worth its time and memory."""
+    points = _width(rounds, relation) / grid
+    return grid <= COARSEST and points <= 1.001 * MOST_POINTS and _roundings(rounds) <= MOST_ROUNDS
+
+
 def _fitting_grid(rounds: tuple[Rounds, ...], relation: str) -> float:
-    return max(_deviation(rounds, relation) / FINE, _width(rounds, relation) / MOST_POINTS)
+    wanted = min(_deviation(rounds, relation) / FINE, 0.1)  # a larger one rounds up by more than its square says
+    return max(wanted, _width(rounds, relation) / MOST_POINTS, FINEST)

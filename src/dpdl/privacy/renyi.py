@@ -124,7 +124,8 @@ def _log_even_moments(sigma: float) -> Curve:
     spacing = 0.02
     z = np.arange(-30.0, LARGEST_MOMENT / sigma + 30.0, spacing)
     loss = z / sigma - 1 / (2 * sigma**2)
-    ratio = np.where(loss > 50, loss, np.log(np.abs(np.expm1(np.minimum(loss, 50)))))
+    # log |exp(loss) - 1|, in which the 1 does not show at 50, and a loss of 0 has no logarithm.
+    ratio = np.where(loss > 50, loss, np.log(np.maximum(np.abs(np.expm1(np.minimum(loss, 50))), 1e-300)))
     weight = np.log(spacing / np.sqrt(2 * np.pi)) - z**2 / 2
     return np.array([_log_sum(power * ratio + weight) for power in powers])
 
