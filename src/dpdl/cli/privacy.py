@@ -224,4 +224,6 @@ def _words(values: Mapping[str, float | None]) -> dict[str, float | str | None]:
 
 
 def _show(value: float | str | None) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value or "-")
+    if not isinstance(value, float):
+        return str(value or "-")
+    return f"{value:.4g}" if value < 10_000 else f"{value:,.0f}"

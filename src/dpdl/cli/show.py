@@ -100,7 +100,9 @@ def show_result(result: Result, picture: Path) -> None:
 
 
 def _number(value: float | str | None) -> str:
-    return "-" if value is None else value if isinstance(value, str) else f"{value:.4g}"
+    if value is None or isinstance(value, str):
+        return value or "-"
+    return f"{value:.4g}" if value < 10_000 else f"{value:,.0f}"
 
 
 def _share(value: float | None) -> str:

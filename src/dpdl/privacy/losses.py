@@ -23,12 +23,12 @@ from dpdl.privacy.renyi import Rounds
 
 # The usual grids, and the epsilon from which each is fine enough.
 GRIDS = ((1e-2, 30.0), (1e-3, 3.0), (1e-4, 0.0))
+COARSE = (0.1, COARSEST := 1.0)  # where losses are too large for the usual ones
 GOOD = 3  # points in one deviation that make a usual grid good enough
 FINE = 10  # points in one deviation of the grid that is taken otherwise
 WORTH = 0.99  # what replaces the value on a usual grid is smaller by this factor
 MOST_POINTS = 300_000  # of a grid: about two seconds
 MOST_ROUNDS = 10_000_000  # that are convolved: about half a minute
-COARSEST = 1.0  # a grid coarser than this is worth nothing
 FINEST = 1e-7  # a grid finer than this drowns in rounding
 NOISE = 1e-15  # what double precision can change in delta, per convolution
 
@@ -71,6 +71,9 @@ def _on_usual_grids(rounds: tuple[Rounds, ...], delta: float, relation: str) -> 
         found, used = _on_grid(rounds, delta, relation, grid), grid
         if found > enough:
             break
+    if used == math.inf:
+        for grid in filter(lambda grid: _affordable(rounds, relation, grid), COARSE):
+            return _on_grid(rounds, delta, relation, grid), grid
     return found, used
 
 
