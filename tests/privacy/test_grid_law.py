@@ -16,18 +16,27 @@ from tests.privacy.rows import KEY, drawn, entries_of, words_of
 
 
 def test_moments_and_tails_of_twenty_million_numbers(kernels) -> None:
-    values = drawn(0.0, size=20_000_000, key=bytes(reversed(KEY)))
-    n, step = values.size, grid(1.0)
-    squares = values * values
-    assert abs(values.mean()) < 4 / math.sqrt(n)
-    assert abs(squares.mean() - 1 - step**2 / 12) < 4 * math.sqrt(2 / n)
-    assert abs((squares * squares).mean() - 3) < 4 * math.sqrt(96 / n)
-    for beyond in (1, 2, 3, 4, 5):
-        edge = (math.floor(beyond / step) + 0.5) * step  # between two multiples
-        for count in (int((values > edge).sum()), int((values < -edge).sum())):
+    n, step = 20_000_000, grid(1.0)
+    edges = [(math.floor(beyond / step) + 0.5) * step for beyond in (1, 2, 3, 4, 5)]  # between two multiples
+    sums, outside = np.zeros(3), np.zeros((2, len(edges)), np.int64)
+    for part in range(4):
+        values = drawn(0.0, size=n // 4, key=bytes([part]) * 32)
+        squares = values * values
+        sums += values.sum(), squares.sum(), (squares * squares).sum()
+        outside += [[(side > edge).sum() for edge in edges] for side in (values, -values)]
+    mean, variance, fourth = sums / n
+    assert abs(mean) < 4 / math.sqrt(n)
+    assert abs(variance - 1 - step**2 / 12) < 4 * math.sqrt(2 / n)
+    assert abs(fourth - 3) < 4 * math.sqrt(96 / n)
+    for edge, counts in zip(edges, outside.T.tolist(), strict=True):
+        for count in counts:
             assert stats.binomtest(count, n, stats.norm.sf(edge)).pvalue > 1e-4
-    within = step * np.random.Generator(np.random.Philox(6)).uniform(-0.5, 0.5, 500_000)
-    assert stats.kstest(values[:500_000] + within, "norm").pvalue > 1e-3
+
+
+def test_numbers_are_normal_once_a_cell_is_filled(kernels) -> None:
+    values = drawn(0.0, size=500_000)
+    within = grid(1.0) * np.random.Generator(np.random.Philox(6)).uniform(-0.5, 0.5, values.size)
+    assert stats.kstest(values + within, "norm").pvalue > 1e-3
 
 
 def test_rounding_adds_a_twelfth_of_the_squared_step_and_nothing_else() -> None:

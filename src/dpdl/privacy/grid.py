@@ -61,8 +61,9 @@ def excess(numbers: float, epsilon: float, delta: float) -> float:
 def perturb_on_grid(key: bytes, row: np.ndarray, std: float, into: np.ndarray) -> None:
     """Write row + N(0, std^2), rounded to `grid(std)`, to `into`; one dimension, float32 or float64, maybe the same.
 
-    The noise is a function of the 32-byte key alone: for a key that was used once, it is the same again. Entries that
-    are not finite count as 0; clipping lets none come here. With -std the noise has the other sign.
+    The noise is a function of the 32-byte key alone. A key is for one row: two rows under the same noise show their
+    difference. Entries that are not finite count as 0; clipping lets none come here. With -std the noise has the other
+    sign.
     """
     if row.dtype not in (np.float32, np.float64):
         raise InputError(f"Secure noise is made for rows of float32 or float64, not {row.dtype}.")
@@ -83,7 +84,9 @@ def perturb_on_grid(key: bytes, row: np.ndarray, std: float, into: np.ndarray) -
 PIECE = 16_384
 """Entries perturbed at a time, a multiple of 256: what is computed on the way stays in the cache."""
 MARGIN = 2.0**-13
+"""Of a step: a sum that is closer to an edge is computed again, from all digits."""
 LEAST, MOST = 2**21, 2**32 - 2**14
+"""The first 32 digits of v between which they say enough about the radius."""
 _LOG_4, _PART = 1.3862943611198906, float.fromhex("0x1.921fb54442d18p-64")
 _HALF_ROOT = float.fromhex("0x1.6a09e667f3bcdp-1")
 _LOG = (0.3333333333333367, 0.1999999999970717, 0.14285714371236238, 0.11111099281821835, 0.090917824308804,
