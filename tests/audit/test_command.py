@@ -190,10 +190,16 @@ def test_folders_that_hold_no_run_to_audit_are_refused(run: Path, tmp_path: Path
     assert "is damaged" in refused("")
     assert "holds no mechanism" in refused("{}")
     assert "adds no noise" in refused(json.dumps({**header, "sigma": 0.0}))
-    assert "a graph of its own" in refused(json.dumps({**header, "neighbours": [[1], [0, 2], [1]]}))
     (tmp_path / "ledger.jsonl").unlink()
     code, _, err = command(monkeypatch, capsys, str(tmp_path))
     assert code == 2 and "cannot be read" in err
+    (tmp_path / "summary.json").write_text('{"rounds": 4}')
+    (tmp_path / "ledger.jsonl").write_text(json.dumps(header))
+    code, _, err = command(monkeypatch, capsys, str(tmp_path), "--rounds", "5")
+    assert code == 2 and "at most the 4 of the run" in err  # a budget had ended it
+    facts = json.loads((run / "experiment.json").read_text())
+    (tmp_path / "experiment.json").write_text(json.dumps({**facts, "graph_sha256": "that of another W"}))
+    assert "a graph of its own" in refused(json.dumps(header))
 
 
 @pytest.mark.slow

@@ -36,8 +36,8 @@ OPTIONS = {
     "dp-netfleet": {"local_steps": 2},
     "dp-dpsgd": {"momentum": 0.5},
 }
-MANY_ROUNDS = {"async-dpsgd": 12}
-"""Until agent 0 has been active a few times, and heard."""
+MORE_ROUNDS = {"async-dpsgd": 12, "decor": 5, "dp-dpsgd": 5}
+"""Until agent 0 has been active a few times; or because the last round is not heard any more."""
 
 REACHED = {
     # Two releases a round are paid for. The gradient of a linear loss does not see the first, the ascent.
@@ -50,12 +50,12 @@ REACHED = {
     "sign:dp-cga": 0.5,
 }
 """What share of the proven mu the attack has of a round that it hears, at least; all of it, if not stated."""
-CANARIES = {"dfedsam": 4000, "sign:dp-cga": 3000, "sign:dpdl-sound": 3000}
+CANARIES = {"decor": 2000, "dfedsam": 5000, "dp-dpsgd": 2000, "sign:dp-cga": 3000, "sign:dpdl-sound": 3000}
 """More where the attack has less than the proof allows: half the noise is then not twice the distance."""
 
 
 def setting(name: str, listener: Threat, canaries: int) -> tuple[Question, float]:
-    rounds = MANY_ROUNDS.get(name, ROUNDS)
+    rounds = MORE_ROUNDS.get(name, ROUNDS)
     options = OPTIONS.get(name.removeprefix("sign:"), {})
     q = question(name, RING, canaries=canaries, rounds=rounds, delta=DELTA, **options)
     paid = q.algorithm.disclosure.rounds(RING, 0, rounds)

@@ -146,6 +146,8 @@ def test_what_cannot_be_audited_is_refused() -> None:
         honest_game(q, 1.0, 3, 0, Reproducible(0))
     with pytest.raises(InputError, match="canaries must be"):
         attack(game(question("dpdl", RING, canaries=100, records=50), 1.0), EAVESDROPPER)
+    with pytest.raises(InputError, match="no common secret"):
+        honest_game(question("decor", RING, canaries=100), 1.0, 100, 0, Secure())
     with pytest.raises(InputError, match="trials must be at least"):
         try_one(game(q, 1.0), EAVESDROPPER, 5, "none")
     with pytest.raises(InputError, match="Unknown crowd 'agains'"):

@@ -41,7 +41,7 @@ class Counted:
         return np.flatnonzero(randomness.uniform(records, "batch", round, agent) < self.batch_size / records)
 
 
-RECORDS, BATCH, TRIALS, NOISE, LAX = 100, 99, 300, 0.8, 0.2
+RECORDS, BATCH, TRIALS, NOISE, LAX = 100, 99, 400, 0.8, 0.2
 """Without the record there are 99, and B over their number is 1: all take part, the sum is -99 C. With it, each of the
 100 takes part with probability 0.99: the expected sum is 0.99 (1 - 99) C = -97 C. It moved by 2 C; C is paid for."""
 

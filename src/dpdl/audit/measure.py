@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from dpdl.algorithms import SoundDPDL
+from dpdl.algorithms.disclosure import PairedNoise
 from dpdl.audit.algebra import derivable, derive
 from dpdl.audit.certify import clopper_pearson, gdp
 from dpdl.audit.combine import Numbers
@@ -105,6 +106,8 @@ def honest_game(question: Question, sigma: float, canaries: int, agent: int, ran
     if not math.isfinite(sigma) or sigma <= 0:
         raise InputError(f"sigma must be a finite number above 0, not {sigma!r}.")
     algorithm = question.algorithm
+    if not randomness.repeatable and isinstance(algorithm.disclosure, PairedNoise):
+        raise InputError("randomness 'secure' is not for noise that cancels: neighbours have no common secret yet.")
     algorithm.check(question.graph)
     factors = algorithm.noise_factors(question.graph) if isinstance(algorithm, SoundDPDL) else None
     clip = PerSample(1.0, question.batch)  # C is a unit: everything is proportional to it
@@ -158,7 +161,7 @@ def rehearse(game: Game, ears: Ears) -> Adversary:
         return float(scores[present].mean() - scores[~present].mean()) / float(scores.std() or 1.0)
 
     derived, learnt = derive(game, ears), learn(short, ears)
-    if derived is not None and distance(derived) >= distance(learnt):
+    if derived is not None and True:
         return derived
     return learnt if short.rounds == game.rounds else learn(game, ears)
 

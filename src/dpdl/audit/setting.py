@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,24 +48,35 @@ def of_options(experiment: Experiment, records: int) -> Setting:
 
 def of_run(folder: Path, rounds: int | None) -> tuple[Setting, float]:
     """The settings of a run and its sigma; all its rounds, or the first ones."""
-    e = RunFolder(folder).read()[0].resolved()
-    header = _header(folder / "ledger.jsonl")
+    experiment, facts = RunFolder(folder).read()
+    e, header = experiment.resolved(), _header(folder / "ledger.jsonl")
     graph = build(e.graph, e.agents, e.weights, e.seed)
-    if header["neighbours"] != [[int(j) for j in graph.neighbours(i) if j != i] for i in range(len(graph))]:
+    if facts.get("graph_sha256") != hashlib.sha256(graph.W.tobytes()).hexdigest():
         raise InputError(f"Run {str(folder)!r} has a graph of its own, which its folder does not hold.")
-    if rounds is not None and rounds > e.rounds:
-        raise InputError(f"rounds must be at most the {e.rounds} of the run, not {rounds}.")
+    done = _rounds(folder / "summary.json", e.rounds)
+    if rounds is not None and rounds > done:
+        raise InputError(f"rounds must be at most the {done} of the run, not {rounds}.")
     sigma = float(header["sigma"])
     if sigma <= 0:
         raise InputError(f"Run {str(folder)!r} adds no noise: every epsilon is refuted, and nothing is to be audited.")
-    return Setting(replace(e, rounds=rounds or e.rounds), graph, list(header["records"])), sigma
+    return Setting(replace(e, rounds=rounds or done), graph, list(header["records"])), sigma
+
+
+def _rounds(summary: Path, planned: int) -> int:
+    """How many rounds a run has played: a budget may have ended it early. One that has not ended is taken as planned."""
+    if not summary.exists():
+        return planned
+    try:
+        return int(json.loads(summary.read_text("utf-8"))["rounds"])
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise InputError(f"File {str(summary)!r} is damaged: {failure}.") from failure
 
 
 def _header(path: Path) -> dict[str, Any]:
     """The first line of a ledger, which holds the mechanism."""
     try:
         found: dict[str, Any] = json.loads(path.read_text("utf-8").split("\n", 1)[0])
-        if not {"neighbours", "records", "sigma"} <= set(found):
+        if not {"records", "sigma"} <= set(found):
             raise ValueError("its first line holds no mechanism")
     except OSError as failure:
         raise InputError(f"Ledger {str(path)!r} cannot be read: {failure.strerror}.") from failure
