@@ -63,7 +63,7 @@ def of_run(folder: Path, rounds: int | None) -> tuple[Setting, float]:
 
 
 def _rounds(summary: Path, planned: int) -> int:
-    """How many rounds a run has played: a budget may have ended it early. One that has not ended is taken as planned."""
+    """How many rounds a run has played: a budget may have ended it early. An unfinished one is taken as planned."""
     if not summary.exists():
         return planned
     try:
