@@ -110,7 +110,7 @@ def _of_run(run: Path, options: dict[str, Any]) -> tuple[Setting, float]:
     for name in options:
         if name not in WITH_A_RUN:
             raise InputError(f"{name} is an option of the run {str(run)!r}, and cannot be given beside it.")
-    setting, sigma = of_run(run, options.get("rounds"))
+    setting, sigma = of_run(run, options.pop("rounds", None))
     return replace(setting, experiment=replace(setting.experiment, **options)), sigma
 
 
