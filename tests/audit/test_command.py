@@ -161,13 +161,28 @@ def test_a_refuted_run_has_its_exit_code(run: Path, monkeypatch, capsys) -> None
     assert json.loads((run / "audit.json").read_text())["refutes_proof"]
 
 
+def test_another_seed_is_another_game_of_the_same_run(tmp_path: Path, monkeypatch, capsys) -> None:
+    """Whose turn it was in `async-dpsgd` is drawn from the seed of the run, and so is what is proven."""
+    words = {"dataset": "digits", "graph": "ring", "agents": 3, "batch": 60, "rounds": 9, "eval_every": 9}
+    dpdl.train(dpdl.Experiment(**words, algorithm="async-dpsgd", sigma=1.0, seed=5), out=tmp_path / "run")
+    facts = []
+    for seed in ("5", "6"):
+        code, out, _ = command(monkeypatch, capsys, str(tmp_path / "run"), "--seed", seed, "--json")
+        facts.append(json.loads(out))
+        assert code == 0 and facts[-1]["seed"] == int(seed)
+    assert facts[0]["proven"] == facts[1]["proven"]
+    assert facts[0]["errors"] != facts[1]["errors"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--algorithm", "gut"], "algorithm is an option of the run"),
         (["--records", "100"], "records is an option of the run"),
         (["--noise", "accountant"], "noise is an option of the run"),
-        (["--rounds", "7"], "rounds must be at most the 6 of the run"),
+        (["--rounds", "7"], "rounds must be from 1 to the 6 of the run"),
+        (["--rounds", "0"], "rounds must be from 1 to the 6 of the run"),
+        (["--threat", "neighbours"], "neighbours:K"),
         (["--canaries", "100000"], "canaries must be"),
     ],
 )
@@ -196,7 +211,7 @@ def test_folders_that_hold_no_run_to_audit_are_refused(run: Path, tmp_path: Path
     (tmp_path / "summary.json").write_text('{"rounds": 4}')
     (tmp_path / "ledger.jsonl").write_text(json.dumps(header))
     code, _, err = command(monkeypatch, capsys, str(tmp_path), "--rounds", "5")
-    assert code == 2 and "at most the 4 of the run" in err  # a budget had ended it
+    assert code == 2 and "from 1 to the 4 of the run" in err  # a budget had ended it
     facts = json.loads((run / "experiment.json").read_text())
     (tmp_path / "experiment.json").write_text(json.dumps({**facts, "graph_sha256": "that of another W"}))
     assert "a graph of its own" in refused(json.dumps(header))

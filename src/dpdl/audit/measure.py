@@ -161,7 +161,7 @@ def rehearse(game: Game, ears: Ears) -> Adversary:
         return float(scores[present].mean() - scores[~present].mean()) / float(scores.std() or 1.0)
 
     derived, learnt = derive(game, ears), learn(short, ears)
-    if derived is not None and True:
+    if derived is not None and distance(derived) >= distance(learnt):
         return derived
     return learnt if short.rounds == game.rounds else learn(game, ears)
 

@@ -54,8 +54,8 @@ def of_run(folder: Path, rounds: int | None) -> tuple[Setting, float]:
     if facts.get("graph_sha256") != hashlib.sha256(graph.W.tobytes()).hexdigest():
         raise InputError(f"Run {str(folder)!r} has a graph of its own, which its folder does not hold.")
     done = _rounds(folder / "summary.json", e.rounds)
-    if rounds is not None and rounds > done:
-        raise InputError(f"rounds must be at most the {done} of the run, not {rounds}.")
+    if rounds is not None and not 1 <= rounds <= done:
+        raise InputError(f"rounds must be from 1 to the {done} of the run, not {rounds}.")
     sigma = float(header["sigma"])
     if sigma <= 0:
         raise InputError(f"Run {str(folder)!r} adds no noise: every epsilon is refuted, and nothing is to be audited.")
@@ -63,7 +63,7 @@ def of_run(folder: Path, rounds: int | None) -> tuple[Setting, float]:
 
 
 def _rounds(summary: Path, planned: int) -> int:
-    """How many rounds a run has played: a budget may have ended it early. An unfinished one is taken as planned."""
+    """How many rounds a run has played; a budget may have ended it early. One that has not ended is as planned."""
     if not summary.exists():
         return planned
     try:

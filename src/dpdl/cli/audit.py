@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -44,6 +44,16 @@ RECORDS = 6000
 MOST_CANARIES = 2000
 
 
+class Way(NamedTuple):
+    """How the game is played."""
+
+    parameters: int  # d, and the number of canaries
+    trials: int | None
+    crowd: str | None
+    confidence: float
+    seed: int
+
+
 @click.command()
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @experiment_options(only=OPTIONS)
@@ -70,35 +80,41 @@ def audit(
     With RUN, a run folder, the settings are those of the run, and the result is kept there as audit.json.
     """
     from dpdl.cli.audit_show import facts_of, show
-    from dpdl.run.files import write_json
 
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
-    if crowd is not None and trials is None:
-        raise InputError("crowd is for trials of one record; give trials, or leave it out.")
+    _check(confidence, trials, crowd)
     started = time.perf_counter()
     setting, sigma = _of_run(run, given({"noise": noise, **options})) if run else (_of_options(given(options)), None)
     size = min(MOST_CANARIES, *setting.records) if canaries is None else canaries
     sigma = _sigma(setting, noise, size) if sigma is None else sigma
-    result = _play(setting, sigma, size, confidence, trials, crowd or "none")
-    about = {
-        "canaries": size if trials is None else 1,
-        "parameters": size,
-        "trials": trials,
-        "crowd": crowd,
-        "confidence": confidence,
-        "run": str(run) if run else None,
-        "seconds": round(time.perf_counter() - started, 1),
-    }
-    facts = facts_of(result, setting, about)
+    seed = setting.experiment.seed if options["seed"] is None else options["seed"]
+    way = Way(size, trials, crowd, confidence, seed)
+    result = _play(setting, sigma, way)
+    facts = {**facts_of(result, setting), **way._asdict(), "canaries": size if trials is None else 1}
+    facts |= {"run": str(run) if run else None, "seconds": round(time.perf_counter() - started, 1)}
     if run:
-        write_json(run / "audit.json", facts)
+        _keep(run / "audit.json", facts)
     if as_json:
         click.echo(json.dumps(facts, allow_nan=False))
     else:
         show(facts, result)
     if result.refutes_proof:
         click.get_current_context().exit(3)
+
+
+def _check(confidence: float, trials: int | None, crowd: str | None) -> None:
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
+    if crowd is not None and trials is None:
+        raise InputError("crowd is for trials of one record; give trials, or leave it out.")
+
+
+def _keep(path: Path, facts: dict[str, Any]) -> None:
+    from dpdl.run.files import write_json
+
+    try:
+        write_json(path, facts)
+    except OSError as failure:
+        raise InputError(f"File {str(path)!r} cannot be written: {failure.strerror}.") from failure
 
 
 def _of_run(run: Path, options: dict[str, Any]) -> tuple[Setting, float]:
@@ -110,7 +126,8 @@ def _of_run(run: Path, options: dict[str, Any]) -> tuple[Setting, float]:
     for name in options:
         if name not in WITH_A_RUN:
             raise InputError(f"{name} is an option of the run {str(run)!r}, and cannot be given beside it.")
-    setting, sigma = of_run(run, options.get("rounds"))
+    setting, sigma = of_run(run, options.pop("rounds", None))
+    options.pop("seed", None)  # of the game's batches and noise; what the run drew in public is drawn from its own
     return replace(setting, experiment=replace(setting.experiment, **options)), sigma
 
 
@@ -149,7 +166,7 @@ def _sigma(setting: Setting, noise: str | None, size: int) -> float:
     return setting.question(size).sigma(e.epsilon, threat(e.threat))
 
 
-def _play(setting: Setting, sigma: float, size: int, confidence: float, trials: int | None, crowd: str) -> AuditResult:
+def _play(setting: Setting, sigma: float, way: Way) -> AuditResult:
     from rich.console import Console
     from rich.progress import Progress
 
@@ -159,17 +176,17 @@ def _play(setting: Setting, sigma: float, size: int, confidence: float, trials: 
 
     e, console = setting.experiment, Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("rounds" if trials is None else "trials", total=trials or e.rounds)
+        task = bar.add_task("rounds" if way.trials is None else "trials", total=way.trials or e.rounds)
         return audit(
-            setting.question(size),
+            setting.question(way.parameters),
             setting.theorem1,
             sigma,
             threat(e.threat),
-            canaries=size,
-            trials=trials,
-            crowd=crowd,
-            confidence=confidence,
-            randomness=Secure() if e.randomness == "secure" else Reproducible(e.seed),
-            seed=e.seed,
+            canaries=way.parameters,
+            trials=way.trials,
+            crowd=way.crowd or "none",
+            confidence=way.confidence,
+            randomness=Secure() if e.randomness == "secure" else Reproducible(way.seed),
+            seed=way.seed,
             watch=lambda done: bar.update(task, completed=done),
         )

@@ -16,8 +16,8 @@ NOTE = (
 )
 
 
-def facts_of(result: AuditResult, setting: Setting, about: dict[str, Any]) -> dict[str, Any]:
-    """All that is known, as plain values."""
+def facts_of(result: AuditResult, setting: Setting) -> dict[str, Any]:
+    """What was found, and about what, as plain values."""
     e, measured = setting.experiment, result.sigma_eff_measured
     return {
         "claimed": result.claimed,
@@ -48,8 +48,6 @@ def facts_of(result: AuditResult, setting: Setting, about: dict[str, Any]) -> di
         "rounds": e.rounds,
         "alpha": e.alpha,
         "delta": e.delta,
-        "seed": e.seed,
-        **about,
     }
 
 
@@ -83,12 +81,10 @@ def show(facts: dict[str, Any], result: AuditResult) -> None:
         low, high = map(_number, effective["interval"])
         words += f", measured {_number(effective['measured'])} (between {low} and {high})"
     console.print(words, highlight=False)
-    what = f"{facts['trials']} trials with the record and without it" if facts["trials"] else None
-    console.print(
-        f"{what or str(facts['canaries']) + ' canaries'}, {facts['rounds']} rounds, confidence "
-        f"{facts['confidence']:.0%}, {facts['seconds']:.0f} s",
-        highlight=False,
-    )
+    alone = f"{facts['trials']} trials with the record and without it"
+    words = alone if facts["trials"] else f"{facts['canaries']} canaries"
+    words += f", {facts['rounds']} rounds, confidence {facts['confidence']:.0%}, {facts['seconds']:.0f} s"
+    console.print(words, highlight=False)
     console.print(result.verdict, highlight=False, soft_wrap=True)
 
 
