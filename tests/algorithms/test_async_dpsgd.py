@@ -155,7 +155,7 @@ def test_rounds_counts_the_ticks_in_which_an_agent_is_active() -> None:
             assert [disclosure.rounds(graph, i, t) for i in range(6)] == [counts[i] for i in range(6)]
     assert disclosure.rounds(graph, 0, 0) == 0
     assert [disclosure.exposure(graph, i, EAVESDROPPER) for i in range(6)] == [1.0] * 6
-    assert disclosure.least_noise(graph, 0, 6, 100) == 0.0
+    assert not disclosure.adaptive and not disclosure.sized
     assert AsyncDPSGD(0.1, 9).disclosure == disclosure
 
 
@@ -271,7 +271,7 @@ def test_a_run_learns_and_its_ledger_gives_the_reported_epsilon(blobs, tmp_path:
     assert paid == [[disclosure.agent(result.plan.graph, t)] for t in range(1, 61)]
     reported = {k: v for k, v in result.summary["epsilon"].items() if k != "claimed_theorem1"}
     assert recompute(ledger) == pytest.approx(reported, rel=1e-12)
-    question, sizes = result.plan.question, [len(part) for part in result.plan.parts]
+    question, sizes = result.plan.question, result.plan.question.records
     counts = [disclosure.rounds(result.plan.graph, i, 60) for i in range(5)]
     spent = [epsilon([(Step(1.0, 20, n), k)], e.delta) for n, k in zip(sizes, counts, strict=True)]
     assert [question.epsilon(i, 1.0, EAVESDROPPER) for i in range(5)] == spent

@@ -14,7 +14,7 @@ from dpdl.algorithms import DPDL, SoundDPDL
 from dpdl.algorithms.base import Algorithm
 from dpdl.algorithms.cga import CGA
 from dpdl.algorithms.compression import Compressed, Signs, decode, encode, slots, width
-from dpdl.algorithms.disclosure import OwnGradients
+from dpdl.algorithms.disclosure import OwnGradients, Setting
 from dpdl.algorithms.ngm import NGM
 from dpdl.errors import InputError
 from dpdl.net import Leaving, Net
@@ -180,6 +180,9 @@ def test_a_round_does_not_change_the_state_it_is_given() -> None:
     assert not torch.equal(forgotten["x"], second["x"])
 
 
+AT = Setting(8.0, 70, 44_426, 1e-12)
+
+
 @pytest.mark.parametrize("inner", [SOUND, PLAIN, NGM(0.1, momentum=0.7)], ids=["dpdl-sound", "dpdl", "ngm"])
 def test_every_listener_counts_as_an_eavesdropper(inner: Algorithm) -> None:
     graph = graphs.build("star", 5, "metropolis", 0)
@@ -188,7 +191,8 @@ def test_every_listener_counts_as_an_eavesdropper(inner: Algorithm) -> None:
         heard = plain.exposure(graph, i, EAVESDROPPER)
         for threat in USUAL:
             assert found.exposure(graph, i, threat) == heard >= plain.exposure(graph, i, threat)
-        assert found.least_noise(graph, i, 64, 100) == plain.least_noise(graph, i, 64, 100)
+            assert found.effect(graph, i, threat, AT) == plain.effect(graph, i, EAVESDROPPER, AT)
+            assert found.sigma(graph, i, threat, AT, 2.0) == plain.sigma(graph, i, EAVESDROPPER, AT, 2.0)
         assert found.rounds(graph, i, 7) == 7
         assert found.active(graph, i, 3)
     tensors = Compressed(DPDL(0.1, momentum=0.7, alpha=1.5, cosine="tensor"))

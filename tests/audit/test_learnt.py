@@ -142,5 +142,5 @@ def test_a_coalition_that_knows_the_noise_of_all_links_is_left_with_the_agents_o
     played = game(question("decor", graph, canaries=100, rounds=3), 5.0)
     ears = Ears(everybody, graph, 0)
     assert 1 / learn(played, ears).mu == pytest.approx(5.0, rel=0.05)
-    monkeypatch.setattr("dpdl.audit.randomness.Overheard.take", lambda self: {})
+    monkeypatch.setattr("dpdl.audit.randomness.OwnNoise.take", lambda self: {})
     assert 1 / learn(played, ears).mu > 6

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dpdl import graph as graphs
-from dpdl.audit.randomness import Overheard, Renamed, at_home
+from dpdl.audit.randomness import OwnNoise, Renamed, at_home
 from dpdl.audit.view import Ears, Tap
 from dpdl.net import Leaving
 from dpdl.privacy.noise import Reproducible, Secure
@@ -76,7 +76,7 @@ def test_link_noise_is_known_with_one_sign_whichever_end_drew_last() -> None:
     row, drawn = torch.zeros(8), torch.zeros(8)
     Reproducible(2).perturb(drawn, 1.0, "link", 1, 0, 1, into=drawn)
     for std in (2.0, -2.0):
-        overheard = Overheard(Reproducible(2), frozenset({1}))
+        overheard = OwnNoise(Reproducible(2), frozenset({1}))
         overheard.perturb(row.clone(), std, "link", 1, 0, 1, into=torch.empty(8))
         assert overheard.take()["link of their own"][0, 1] == pytest.approx(drawn, abs=1e-5)
         assert overheard.take() == {}

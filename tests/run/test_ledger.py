@@ -169,7 +169,7 @@ def test_rounds_that_have_left_are_not_priced_anew(blobs: Dataset, tmp_path: Pat
         ({"batch": 9}, "batch"),
         ({"clip": 2.0}, "clip"),
         ({"clip_unit": "batch"}, "clip_unit"),
-        ({"sampling": "fixed"}, "relation"),
+        ({"sampling": "fixed"}, "sampling|relation"),
         ({"algorithm": "dpdl-sound"}, "algorithm"),
         ({"relation": "replace-one"}, "relation"),
         ({"delta": 1e-6}, "delta"),

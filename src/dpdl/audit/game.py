@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms import Algorithm
-from dpdl.audit.randomness import Overheard, at_home
+from dpdl.audit.randomness import OwnNoise, at_home
 from dpdl.audit.records import Linear, batch, canaries, company, crowd, places, push
 from dpdl.audit.view import Ears, Heard, Tap
 from dpdl.errors import InputError
@@ -118,7 +118,7 @@ class Game:
 
     def play_with(self, taking: Taking, ears: Ears) -> Iterator[Heard]:
         """What is heard when agent i has these records in its batches."""
-        tap, grad, known = Tap(ears), self.grad, Overheard(self.grad.randomness, ears.coalition)
+        tap, grad, known = Tap(ears), self.grad, OwnNoise(self.grad.randomness, ears.coalition)
         if ears.coalition:
             grad = replace(grad, randomness=known)
         net = Net(self.graph, observers=[tap])

@@ -42,12 +42,15 @@ def at_home(randomness: Randomness, name: str) -> Randomness:
 
 @final
 @dataclass(frozen=True)
-class Overheard:
+class OwnNoise:
     """Another randomness, of which some agents keep what they draw: agents that work together know their own noise."""
 
     inside: Randomness
     agents: frozenset[int]
     known: dict[str, dict[Edge, Tensor]] = field(default_factory=dict)  # purpose -> (asker, host) or link -> noise
+
+    def __repr__(self) -> str:
+        return f"OwnNoise({self.inside!r}, of {len(self.agents)} agents)"
 
     @property
     def repeatable(self) -> bool:
