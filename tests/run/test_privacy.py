@@ -428,3 +428,9 @@ def test_the_worst_agent_so_far_is_looked_for_among_all() -> None:
     q = ticks([100, 90, 100, 80, 100], 60)
     for rounds in (1, 3, 10, 60):
         assert q.worst(2.0, EAVESDROPPER, rounds) == max(q.epsilon(i, 2.0, EAVESDROPPER, rounds) for i in range(5))
+
+
+@pytest.mark.parametrize(("delta", "warned"), [(1e-5, False), (0.1, True)])
+def test_a_delta_above_one_over_the_records_is_warned_of(blobs: Dataset, delta: float, warned: bool) -> None:
+    summary = train(blobs, changed(algorithm="dpdl-sound", sigma=9.0, rounds=1, delta=delta)).summary
+    assert ("Warning: delta = 0.1" in summary["privacy_statement"]) == warned
