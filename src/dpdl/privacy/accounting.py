@@ -25,9 +25,9 @@ from typing import Any, final
 
 from dpdl.errors import InputError
 from dpdl.privacy import losses, renyi
+from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.renyi import Rounds
 
-RELATIONS = ("add-remove", "replace-one")
 LARGEST_SIGMA = 1e6
 LEAST_SIGMA = 0.1  # when even less noise would do, no less is looked for
 SMALLEST_SIGMA = 1e-4  # below it epsilon is in the millions, and infinity is said
@@ -133,8 +133,8 @@ def rdp_epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> flo
 
 def _released(steps: Steps, relation: str) -> tuple[tuple[tuple[Step, int], ...], float]:
     """The steps that happened and released something, and the probability that some step's proof does not hold."""
-    if relation not in RELATIONS:
-        raise InputError(f"relation must be one of {', '.join(RELATIONS)}, not {relation!r}.")
+    if relation not in CHANGES:
+        raise InputError(f"relation must be one of {', '.join(CHANGES)}, not {relation!r}.")
     if any(count < 0 for _, count in steps):
         raise InputError("A step cannot happen less than 0 times.")
     lost = math.fsum(step.lost * count for step, count in steps)

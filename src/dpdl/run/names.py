@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpdl.privacy.relations import CHANGES
+
 
 def datasets() -> list[str]:
     """Data sets that can be fetched."""
@@ -57,4 +59,4 @@ def threats() -> list[str]:
 
 def relations() -> list[str]:
     """Neighbouring relations."""
-    return ["add-remove", "replace-one"]
+    return sorted(CHANGES)
