@@ -21,7 +21,9 @@ def stripes(count: int, seed: int) -> tuple[Tensor, Tensor]:
     direction = torch.stack([down, right, down + right, down - right])
     y = torch.randint(len(KINDS), (count,), generator=draw)
     shift = torch.rand(count, 1, 1, generator=draw) * 6
-    x = torch.sin(direction[y] + shift) + 0.5 * torch.randn(count, 12, 12, generator=draw)
+    x = torch.sin(direction[y] + shift) + 0.5 * torch.randn(
+        count, 12, 12, generator=draw
+    )
     return x[:, None], y
 
 
@@ -30,7 +32,9 @@ class Net(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(1, 8, 3), nn.GroupNorm(2, 8), nn.ReLU(), nn.AdaptiveMaxPool2d(2))
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 8, 3), nn.GroupNorm(2, 8), nn.ReLU(), nn.AdaptiveMaxPool2d(2)
+        )
         self.classify = nn.Linear(32, len(KINDS))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -40,7 +44,9 @@ class Net(nn.Module):
 def main() -> float:
     x, y = stripes(3000, seed=1)
     x_test, y_test = stripes(500, seed=2)
-    data = dpdl.Dataset("stripes", x, y, x_test, y_test, classes=len(KINDS), mean=(0.0,), std=(1.0,))
+    data = dpdl.Dataset(
+        "stripes", x, y, x_test, y_test, classes=len(KINDS), mean=(0.0,), std=(1.0,)
+    )
 
     experiment = dpdl.Experiment(
         dataset="stripes",  # only a name here, because `data` is given below
@@ -60,14 +66,20 @@ def main() -> float:
 
     for m in result.metrics:
         accuracy = m["accuracy"]
-        print(f"round {m['round']:3}  loss {m['train_loss']['mean']:.3f}  accuracy {accuracy['mean']:.1%}")
+        print(
+            f"round {m['round']:3}  loss {m['train_loss']['mean']:.3f}  accuracy {accuracy['mean']:.1%}"
+        )
     print(f"noise multiplier sigma {result.summary['sigma']:.3f}")
     print(result.summary["privacy_statement"])
 
-    module = result.module()  # the average of all agents' models; `module(3)` is that of agent 3
+    module = (
+        result.module()
+    )  # the average of all agents' models; `module(3)` is that of agent 3
     with torch.no_grad():
         guess = module(x_test).argmax(1)
-    print("the first five test pictures:", ", ".join(KINDS[k] for k in guess[:5].tolist()))
+    print(
+        "the first five test pictures:", ", ".join(KINDS[k] for k in guess[:5].tolist())
+    )
     return float((guess == y_test).float().mean())
 
 

@@ -15,7 +15,9 @@ def small_module(seed: int = 0) -> nn.Module:
     """A convolution, a ReLU, a linear layer: 1 x 5 x 5 inputs, 3 classes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(18, 3)).double()
+        return nn.Sequential(
+            nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(18, 3)
+        ).double()
 
 
 def small_batch(size: int, seed: int) -> Batch:
@@ -45,4 +47,6 @@ def small_data() -> Dataset:
     centres = torch.randn(3, 1, 5, 5, generator=draw)
     y = torch.arange(750) % 3
     x = centres[y] + 0.8 * torch.randn(750, 1, 5, 5, generator=draw)
-    return Dataset("blobs", x[:600], y[:600], x[600:], y[600:], 3, mean=(0.0,), std=(1.0,))
+    return Dataset(
+        "blobs", x[:600], y[:600], x[600:], y[600:], 3, mean=(0.0,), std=(1.0,)
+    )

@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from dpdl.cli import main
-from dpdl.run.checkpoint import restore
-
-DIGITS = ["--dataset", "digits", "--agents", "5", "--batch", "8", "--sigma", "0.5"]
+from dpdl.folder.checkpoint import restore
+from tests.commands import DIGITS, dpdl
 
 
 @pytest.fixture(autouse=True)
@@ -26,17 +24,12 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("RANK", raising=False)
 
 
-def dpdl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one command."""
-    monkeypatch.setattr(sys, "argv", ["dpdl", *words])
-    with pytest.raises(SystemExit) as leaving:
-        main()
-    out, err = capsys.readouterr()
-    return int(leaving.value.code or 0), out, err
-
-
 def without_time(summary: dict) -> dict:
-    return {name: value for name, value in summary.items() if name not in ("seconds", "run_dir", "ledger_head")}
+    return {
+        name: value
+        for name, value in summary.items()
+        if name not in ("seconds", "run_dir", "ledger_head")
+    }
 
 
 WRONG = [
@@ -57,12 +50,21 @@ WRONG = [
     (["run", *DIGITS, "--budget", "1,2"], "one for each of 5 agents"),
     (["run", *DIGITS, "--budget", "-1"], "above 0"),
     (["run", *DIGITS, "--delta", "0"], "at least 1e-30 and below 1"),
-    (["run", *DIGITS, "--noise-split", "calibrated"], "dpdl-sound only"),
+    (
+        ["run", *DIGITS, "--noise-split", "calibrated"],
+        "noise_split is not an option of dpdl",
+    ),
     (["privacy", "sigma", "--epsilon", "0"], "above 0"),
     (["privacy", "sigma", "--epsilon", "nan"], "above 0"),
     (["privacy", "epsilon", "--sigma", "0"], "above 0"),
-    (["privacy", "epsilon", "--sigma", "1", "--delta", "1"], "at least 1e-30 and below 1"),
-    (["privacy", "epsilon", "--sigma", "1", "--batch", "7000"], "at most the 6000 records"),
+    (
+        ["privacy", "epsilon", "--sigma", "1", "--delta", "1"],
+        "at least 1e-30 and below 1",
+    ),
+    (
+        ["privacy", "epsilon", "--sigma", "1", "--batch", "7000"],
+        "at most the 6000 records",
+    ),
     (["privacy", "epsilon", "--sigma", "1", "--records", "10,x"], "whole numbers"),
     (["privacy", "epsilon", "--sigma", "1", "--threat", "everybody"], "eavesdropper"),
     (["privacy", "verify", "nowhere"], "nowhere"),
@@ -71,19 +73,55 @@ WRONG = [
     (["run", *DIGITS, "--placement", "threads:9"], "at most one process per agent"),
     (["run", *DIGITS, "--algorithm", "dp-cgaa"], "dp-cga"),
     (["run", *DIGITS, "--algorithm", "pdsl"], "public validation records"),
-    (["run", *DIGITS, "--algorithm", "dp-netfleet", "--local-steps", "0"], "at least 1"),
+    (
+        ["run", *DIGITS, "--algorithm", "dp-netfleet", "--local-steps", "0"],
+        "at least 1",
+    ),
     (["run", *DIGITS, "--algorithm", "muffliato", "--gossip-steps", "0"], "at least 1"),
-    (["run", *DIGITS, "--algorithm", "dp-dpsgd", "--alpha", "2"], "alpha is not an option of dp-dpsgd"),
+    (
+        ["run", *DIGITS, "--algorithm", "dp-dpsgd", "--alpha", "2"],
+        "alpha is not an option of dp-dpsgd",
+    ),
     (["run", *DIGITS, "--algorithm", "d-psgd"], "d-psgd stands for noise 'none'"),
-    (["run", *DIGITS[:2], "--agents", "5", "--algorithm", "dp-dpsgd", "--noise", "theorem1"], "Theorem 1 says nothing"),
-    (["run", *DIGITS[:2], "--agents", "1", "--graph", "complete", "--algorithm", "dp-cga"], "agent 0 has none"),
-    (["run", *DIGITS, "--algorithm", "dp-dpsgd", "--compress", "sign"], "DPSGD sends none"),
+    (
+        [
+            "run",
+            *DIGITS[:2],
+            "--agents",
+            "5",
+            "--algorithm",
+            "dp-dpsgd",
+            "--noise",
+            "theorem1",
+        ],
+        "Theorem 1 says nothing",
+    ),
+    (
+        [
+            "run",
+            *DIGITS[:2],
+            "--agents",
+            "1",
+            "--graph",
+            "complete",
+            "--algorithm",
+            "dp-cga",
+        ],
+        "agent 0 has none",
+    ),
+    (
+        ["run", *DIGITS, "--algorithm", "dp-dpsgd", "--compress", "sign"],
+        "DPSGD sends none",
+    ),
     (["run", *DIGITS, "--placement", "gloo"], "torchrun"),
     (["run", *DIGITS, "--out", "/proc/nothing"], "cannot be written"),
     (["run", *DIGITS, "--preset", "as-publisht"], "as-published"),
     (["run", "missing.toml"], "missing.toml"),
     (["run", "--epsillon", "1"], "epsilon"),
-    (["run", *DIGITS, "--partition", "shards", "--classes-per-agent", "1"], "at least 2 classes per agent"),
+    (
+        ["run", *DIGITS, "--partition", "shards", "--classes-per-agent", "1"],
+        "at least 2 classes per agent",
+    ),
     (["resume", "nowhere"], "holds no run"),
     (["graph", "ringg", "--agents", "5"], "ring"),
     (["graph", "ring"], "agents"),
@@ -94,8 +132,14 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("words", "hint"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_wrong_input_gets_one_sentence_and_exit_code_2(monkeypatch, capsys, words: list[str], hint: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    WRONG,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_input_gets_one_sentence_and_exit_code_2(
+    monkeypatch, capsys, words: list[str], hint: str
+) -> None:
     quiet = ["--quiet"] if words[0] in ("run", "resume") else []
     code, out, err = dpdl(monkeypatch, capsys, *words, *quiet)
     assert code == 2
@@ -114,31 +158,52 @@ def test_wrong_input_gets_one_sentence_and_exit_code_2(monkeypatch, capsys, word
         ("0 1\n1 zwei\n", "Line 2"),
     ],
 )
-def test_a_bad_graph_file_is_refused(monkeypatch, capsys, content: str, hint: str) -> None:
+def test_a_bad_graph_file_is_refused(
+    monkeypatch, capsys, content: str, hint: str
+) -> None:
     Path("my.edges").write_text(content)
     code, _, err = dpdl(
-        monkeypatch, capsys, "run", "--dataset", "digits", "--graph", "my.edges", "--agents", "4", "--quiet"
+        monkeypatch,
+        capsys,
+        "run",
+        "--dataset",
+        "digits",
+        "--graph",
+        "my.edges",
+        "--agents",
+        "4",
+        "--quiet",
     )
     assert code == 2
     assert hint in err
 
 
-def test_a_matrix_that_is_not_doubly_stochastic_is_refused_with_its_row(monkeypatch, capsys) -> None:
-    np.savetxt("w.csv", np.array([[0.5, 0.5, 0], [0.5, 0.2, 0.2], [0, 0.2, 0.8]]), delimiter=",")
+def test_a_matrix_that_is_not_doubly_stochastic_is_refused_with_its_row(
+    monkeypatch, capsys
+) -> None:
+    np.savetxt(
+        "w.csv",
+        np.array([[0.5, 0.5, 0], [0.5, 0.2, 0.2], [0, 0.2, 0.8]]),
+        delimiter=",",
+    )
     code, _, err = dpdl(monkeypatch, capsys, "graph", "w.csv", "--weights", "given")
     assert code == 2
     assert "Row 1" in err
     assert "0.9" in err
 
 
-def test_run_prints_one_json_object_and_the_same_seed_prints_it_again(monkeypatch, capsys) -> None:
+def test_run_prints_one_json_object_and_the_same_seed_prints_it_again(
+    monkeypatch, capsys
+) -> None:
     words = ["run", *DIGITS, "--rounds", "6", "--json", "--seed", "3"]
     code, out, err = dpdl(monkeypatch, capsys, *words)
     assert code == 0
     first = json.loads(out)
     assert "round 6/6" in err
     again = json.loads(dpdl(monkeypatch, capsys, *words, "--quiet")[1])
-    threads = json.loads(dpdl(monkeypatch, capsys, *words, "--quiet", "--placement", "threads:3")[1])
+    threads = json.loads(
+        dpdl(monkeypatch, capsys, *words, "--quiet", "--placement", "threads:3")[1]
+    )
     assert without_time(first) == without_time(again) == without_time(threads)
     assert len({first["run_dir"], again["run_dir"], threads["run_dir"]}) == 3
     for run in (first, again):
@@ -148,7 +213,9 @@ def test_run_prints_one_json_object_and_the_same_seed_prints_it_again(monkeypatc
 
 
 def test_the_result_table_shows_what_matters(monkeypatch, capsys) -> None:
-    code, out, _ = dpdl(monkeypatch, capsys, "run", *DIGITS, "--rounds", "3", "--quiet", "--out", "here")
+    code, out, _ = dpdl(
+        monkeypatch, capsys, "run", *DIGITS, "--rounds", "3", "--quiet", "--out", "here"
+    )
     assert code == 0
     flat = " ".join(out.split())
     for words in (
@@ -163,12 +230,31 @@ def test_the_result_table_shows_what_matters(monkeypatch, capsys) -> None:
 
 
 def test_a_toml_experiment_runs_with_overrides(monkeypatch, capsys) -> None:
-    Path("e.toml").write_text('dataset = "digits"\nagents = 4\nrounds = 50\nbatch = 8\ngraph = "complete"\n')
-    code, out, _ = dpdl(monkeypatch, capsys, "run", "e.toml", "--rounds", "2", "--json", "--quiet", "--out", "r")
+    Path("e.toml").write_text(
+        'dataset = "digits"\nagents = 4\nrounds = 50\nbatch = 8\ngraph = "complete"\n'
+    )
+    code, out, _ = dpdl(
+        monkeypatch,
+        capsys,
+        "run",
+        "e.toml",
+        "--rounds",
+        "2",
+        "--json",
+        "--quiet",
+        "--out",
+        "r",
+    )
     summary = json.loads(out)
     assert code == 0
-    assert (summary["rounds"], summary["graph"], summary["agents"]) == (2, "complete", 4)
-    assert json.loads(Path("r/experiment.json").read_text())["experiment"]["rounds"] == 2
+    assert (summary["rounds"], summary["graph"], summary["agents"]) == (
+        2,
+        "complete",
+        4,
+    )
+    assert (
+        json.loads(Path("r/experiment.json").read_text())["experiment"]["rounds"] == 2
+    )
 
 
 def test_a_users_own_model_and_data(monkeypatch, capsys) -> None:
@@ -189,7 +275,16 @@ def test_a_users_own_model_and_data(monkeypatch, capsys) -> None:
         "--rounds",
         "30",
     ]
-    options = ["--batch", "16", "--sigma", "0.1", "--partition", "iid", "--json", "--quiet"]
+    options = [
+        "--batch",
+        "16",
+        "--sigma",
+        "0.1",
+        "--partition",
+        "iid",
+        "--json",
+        "--quiet",
+    ]
     code, out, err = dpdl(monkeypatch, capsys, *words, *options)
     assert code == 0, err
     assert json.loads(out)["accuracy"]["worst"] > 0.8
@@ -205,14 +300,19 @@ def test_graph_prints_json_and_saves_a_picture(monkeypatch, capsys) -> None:
     assert facts["degree"] == {"min": 2, "max": 2}
     assert facts["spectral_gap"] == pytest.approx(1 - 2 / 3)
     assert Path(facts["picture"]).exists()
-    assert "spectral gap" in dpdl(monkeypatch, capsys, "graph", "torus:3x3", "--agents", "9")[1]
+    assert (
+        "spectral gap"
+        in dpdl(monkeypatch, capsys, "graph", "torus:3x3", "--agents", "9")[1]
+    )
 
 
 COMPLETE = ["--graph", "complete", "--agents", "10", "--alpha", "1.5"]
 PLAN = [*COMPLETE, "--records", "6000", "--batch", "216", "--rounds", "1000"]
 
 
-def test_privacy_plans_noise_that_cancels_between_neighbours(monkeypatch, capsys) -> None:
+def test_privacy_plans_noise_that_cancels_between_neighbours(
+    monkeypatch, capsys
+) -> None:
     words = [
         "privacy",
         "sigma",
@@ -227,13 +327,20 @@ def test_privacy_plans_noise_that_cancels_between_neighbours(monkeypatch, capsys
         "--json",
     ]
     found = []
-    for more in (["--correlation", "0"], ["--correlation", "3", "--threat", "neighbours:2"]):
+    for more in (
+        ["--correlation", "0"],
+        ["--correlation", "3", "--threat", "neighbours:2"],
+    ):
         code, out, _ = dpdl(monkeypatch, capsys, *words, *more)
         assert code == 0
         found.append(json.loads(out)["sigma"])
     alone, shared = found
-    assert shared["eavesdropper"] == pytest.approx(0.1768**0.5 * alone["eavesdropper"], rel=1e-3)
-    assert shared["neighbour"] == pytest.approx(0.2841**0.5 * alone["neighbour"], rel=1e-3)
+    assert shared["eavesdropper"] == pytest.approx(
+        0.1768**0.5 * alone["eavesdropper"], rel=1e-3
+    )
+    assert shared["neighbour"] == pytest.approx(
+        0.2841**0.5 * alone["neighbour"], rel=1e-3
+    )
     assert shared["neighbours:2"] == pytest.approx(alone["eavesdropper"], rel=1e-3)
 
 
@@ -247,7 +354,17 @@ def test_privacy_plans_noise_and_budget_as_json(monkeypatch, capsys) -> None:
     assert found["sigma_eff"]["eavesdropper"] == pytest.approx(8.09, abs=0.01)
     assert any("un-noised self-gradient" in note for note in found["notes"])
     assert Path("e.png").stat().st_size > 5_000
-    words = ["privacy", "epsilon", *PLAN, "--sigma", "25.57", "--algorithm", "dpdl-sound", "--threat", "neighbours:3"]
+    words = [
+        "privacy",
+        "epsilon",
+        *PLAN,
+        "--sigma",
+        "25.57",
+        "--algorithm",
+        "dpdl-sound",
+        "--threat",
+        "neighbours:3",
+    ]
     code, out, _ = dpdl(monkeypatch, capsys, *words, "--json")
     found = json.loads(out)
     assert code == 0
@@ -263,8 +380,25 @@ def test_privacy_plans_noise_and_budget_as_json(monkeypatch, capsys) -> None:
     assert "an eavesdropper on all links" in dpdl(monkeypatch, capsys, *words)[1]
 
 
-def test_privacy_verify_recomputes_and_notices_a_forged_report(monkeypatch, capsys) -> None:
-    assert dpdl(monkeypatch, capsys, "run", *DIGITS, "--rounds", "2", "--sigma", "9", "--quiet", "--out", "r")[0] == 0
+def test_privacy_verify_recomputes_and_notices_a_forged_report(
+    monkeypatch, capsys
+) -> None:
+    assert (
+        dpdl(
+            monkeypatch,
+            capsys,
+            "run",
+            *DIGITS,
+            "--rounds",
+            "2",
+            "--sigma",
+            "9",
+            "--quiet",
+            "--out",
+            "r",
+        )[0]
+        == 0
+    )
     code, out, _ = dpdl(monkeypatch, capsys, "privacy", "verify", "r", "--json")
     assert code == 0
     found = json.loads(out)
@@ -300,17 +434,55 @@ def test_a_budget_ends_a_run_with_exit_code_3(monkeypatch, capsys) -> None:
     assert "Traceback" not in err
 
 
-def test_a_batch_larger_than_an_agents_data_is_refused_before_data_is_read(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("dpdl.tasks.data.load", lambda *_: pytest.fail("data was read"))
-    code, _, err = dpdl(monkeypatch, capsys, "run", "--dataset", "mnist", "--batch", "7000", "--out", "q")
+@pytest.fixture
+def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No data set is here, and none can be kept: who needs one is told that."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DPDL_DATA", str(tmp_path / "file" / "below"))
+
+
+def test_a_run_without_data_says_so(no_data, monkeypatch, capsys) -> None:
+    words = ["run", "--dataset", "mnist", "--out", "q", "--quiet"]
+    code, _, err = dpdl(monkeypatch, capsys, *words)
+    assert code == 2 and "set DPDL_DATA" in err
+
+
+def test_a_batch_larger_than_an_agents_data_is_refused_before_data_is_read(
+    no_data, monkeypatch, capsys
+) -> None:
+    code, _, err = dpdl(
+        monkeypatch,
+        capsys,
+        "run",
+        "--dataset",
+        "mnist",
+        "--batch",
+        "7000",
+        "--out",
+        "q",
+    )
     assert code == 2 and "cannot give 10 agents at least 7000 each" in err
     assert not Path("q").exists()
 
 
-@pytest.mark.parametrize("noise", [["--sigma", "4"], ["--noise", "accountant", "--epsilon", "2"]], ids=" ".join)
-def test_a_budget_below_one_round_is_refused_before_data_is_read(monkeypatch, capsys, noise: list[str]) -> None:
-    words = ["run", "--dataset", "mnist", "--agents", "5", "--algorithm", "dpdl-sound", *noise]
-    monkeypatch.setattr("dpdl.tasks.data.load", lambda *_: pytest.fail("data was read"))
+@pytest.mark.parametrize(
+    "noise",
+    [["--sigma", "4"], ["--noise", "accountant", "--epsilon", "2"]],
+    ids=" ".join,
+)
+def test_a_budget_below_one_round_is_refused_before_data_is_read(
+    no_data, monkeypatch, capsys, noise: list[str]
+) -> None:
+    words = [
+        "run",
+        "--dataset",
+        "mnist",
+        "--agents",
+        "5",
+        "--algorithm",
+        "dpdl-sound",
+        *noise,
+    ]
     code, _, err = dpdl(monkeypatch, capsys, *words, "--budget", "0.001", "--out", "q")
     assert code == 3
     assert "one round with sigma = " in err
@@ -318,12 +490,34 @@ def test_a_budget_below_one_round_is_refused_before_data_is_read(monkeypatch, ca
 
 
 def test_data_describe_counts_every_record_once(monkeypatch, capsys) -> None:
-    code, out, _ = dpdl(monkeypatch, capsys, "data", "describe", "--dataset", "digits", "--agents", "4", "--json")
+    code, out, _ = dpdl(
+        monkeypatch,
+        capsys,
+        "data",
+        "describe",
+        "--dataset",
+        "digits",
+        "--agents",
+        "4",
+        "--json",
+    )
     facts = json.loads(out)
     assert code == 0
     assert np.sum(facts["counts"]) == facts["records"] == 1437
     assert Path(facts["picture"]).exists()
-    assert "#9" in dpdl(monkeypatch, capsys, "data", "describe", "--dataset", "digits", "--agents", "4")[1]
+    assert (
+        "#9"
+        in dpdl(
+            monkeypatch,
+            capsys,
+            "data",
+            "describe",
+            "--dataset",
+            "digits",
+            "--agents",
+            "4",
+        )[1]
+    )
 
 
 def test_data_list_and_fetch(monkeypatch, capsys) -> None:
@@ -334,7 +528,14 @@ def test_data_list_and_fetch(monkeypatch, capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["run", "--help"], ["resume", "-h"], ["data", "describe", "-h"], ["--version"]]
+    "words",
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["resume", "-h"],
+        ["data", "describe", "-h"],
+        ["--version"],
+    ],
 )
 def test_help_answers(monkeypatch, capsys, words: list[str]) -> None:
     code, out, err = dpdl(monkeypatch, capsys, *words)
@@ -344,7 +545,17 @@ def test_help_answers(monkeypatch, capsys, words: list[str]) -> None:
 
 
 # ---------------------------------------------------------------- real processes
-LONG = ["run", *DIGITS, "--rounds", "40", "--checkpoint-every", "5", "--json", "--quiet", "--out"]
+LONG = [
+    "run",
+    *DIGITS,
+    "--rounds",
+    "40",
+    "--checkpoint-every",
+    "5",
+    "--json",
+    "--quiet",
+    "--out",
+]
 
 
 @pytest.fixture
@@ -352,10 +563,16 @@ def start():
     """Starts processes, and ends those that a failed test leaves behind."""
     started: list[subprocess.Popen[str]] = []
 
-    def start_one(*words: str, launcher: tuple[str, ...] = ("-m", "dpdl")) -> subprocess.Popen[str]:
+    def start_one(
+        *words: str, launcher: tuple[str, ...] = ("-m", "dpdl")
+    ) -> subprocess.Popen[str]:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen([sys.executable, *launcher, *words], env=environment, **pipes))
+        started.append(
+            subprocess.Popen(
+                [sys.executable, *launcher, *words], env=environment, **pipes
+            )
+        )
         return started[-1]
 
     yield start_one
@@ -373,7 +590,9 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"{path} did not appear")
 
 
-def test_a_killed_run_resumes_bit_identically_and_an_interrupted_one_says_how(start, tmp_path: Path) -> None:
+def test_a_killed_run_resumes_bit_identically_and_an_interrupted_one_says_how(
+    start, tmp_path: Path
+) -> None:
     whole = start(*LONG, "whole")
     killed = start(*LONG, "killed")
     wait_for(tmp_path / "killed/state.safetensors", killed)
@@ -394,30 +613,73 @@ def test_a_killed_run_resumes_bit_identically_and_an_interrupted_one_says_how(st
         assert resumed.returncode == 0, err
         assert without_time(json.loads(out)) == without_time(summary)
         found = restore(tmp_path / name / "state.safetensors")
-        assert all(torch.equal(found.state[key], expected.state[key]) for key in expected.state)
+        assert all(
+            torch.equal(found.state[key], expected.state[key]) for key in expected.state
+        )
 
 
-def test_two_gloo_processes_print_what_one_process_prints(start, monkeypatch, capsys) -> None:
+def test_two_gloo_processes_print_what_one_process_prints(
+    start, monkeypatch, capsys
+) -> None:
     words = ["run", *DIGITS, "--rounds", "6", "--json", "--quiet", "--out"]
-    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "dpdl")
+    torchrun = (
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "dpdl",
+    )
     both = start(*words, "gloo", "--placement", "gloo", launcher=torchrun)
     code, alone, _ = dpdl(monkeypatch, capsys, *words, "alone")
     assert code == 0
     out, err = both.communicate(timeout=180)
     assert both.returncode == 0, err
     assert without_time(json.loads(out)) == without_time(json.loads(alone))
-    found, expected = (restore(Path(name) / "state.safetensors") for name in ("gloo", "alone"))
-    assert all(torch.equal(found.state[key], expected.state[key]) for key in expected.state)
+    found, expected = (
+        restore(Path(name) / "state.safetensors") for name in ("gloo", "alone")
+    )
+    assert all(
+        torch.equal(found.state[key], expected.state[key]) for key in expected.state
+    )
 
 
-def test_a_gloo_process_that_dies_ends_the_run_with_advice_and_it_resumes_elsewhere(start, tmp_path: Path) -> None:
-    words = ["run", *DIGITS, "--rounds", "5000", "--checkpoint-every", "3", "--json", "--quiet", "--out", "g"]
-    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "dpdl")
+def test_a_gloo_process_that_dies_ends_the_run_with_advice_and_it_resumes_elsewhere(
+    start, tmp_path: Path
+) -> None:
+    words = [
+        "run",
+        *DIGITS,
+        "--rounds",
+        "5000",
+        "--checkpoint-every",
+        "3",
+        "--json",
+        "--quiet",
+        "--out",
+        "g",
+    ]
+    torchrun = (
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "-m",
+        "dpdl",
+    )
     both = start(*words, "--placement", "gloo", launcher=torchrun)
     wait_for(tmp_path / "g/state.safetensors", both)
-    children = [int(p) for p in Path(f"/proc/{both.pid}/task/{both.pid}/children").read_text().split()]
+    children = [
+        int(p)
+        for p in Path(f"/proc/{both.pid}/task/{both.pid}/children").read_text().split()
+    ]
     ranks = {p: Path(f"/proc/{p}/environ").read_bytes().split(b"\0") for p in children}
-    os.kill(next(p for p, environment in ranks.items() if b"RANK=1" in environment), signal.SIGKILL)
+    os.kill(
+        next(p for p, environment in ranks.items() if b"RANK=1" in environment),
+        signal.SIGKILL,
+    )
     _, err = both.communicate(timeout=120)
     assert both.returncode != 0
     assert "Process 1 of this run has gone away" in err

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -16,29 +15,22 @@ import yaml
 
 import dpdl
 from dpdl import algorithms
-from dpdl.algorithms import Named
 from dpdl.cli import COMMANDS, cli
-from dpdl.run.experiment import Experiment, load
-from dpdl.run.presets import PRESETS
+from dpdl.experiment.experiment import load
+from dpdl.experiment.options import options_of
+from dpdl.experiment.presets import PRESETS
+from dpdl.experiment.shared import SHARED
+from dpdl.folder.run_folder import RunFolder
+from dpdl.options import checked
+from dpdl.report import options as options_page
+from tests.commands import dpdl_with
+from tests.documents import HOME, code_blocks, install_skeleton, table, text
 
-HOME = Path(__file__).parents[1]
 DOCS = sorted((HOME / "docs").rglob("*.md"))
-PAGES = [HOME / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")] + DOCS
-
-
-def text(name: str) -> str:
-    return (HOME / name).read_text("utf-8")
-
-
-def code_blocks(page: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", text(page), re.MULTILINE | re.DOTALL)
-
-
-def table(page: str, columns: int) -> list[list[str]]:
-    """The rows of a page's tables with so many columns whose first cell is code."""
-    lines = [line for line in text(page).splitlines() if line.startswith("| `")]
-    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines]
-    return [row for row in rows if len(row) == columns]
+PAGES = [
+    HOME / name
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+] + DOCS
 
 
 def module_from(path: Path, monkeypatch):
@@ -50,17 +42,19 @@ def module_from(path: Path, monkeypatch):
 
 
 # ---------------------------------------------------------------- what can be executed
-def test_the_skeleton_of_an_algorithm_trains(monkeypatch, tmp_path):
-    (skeleton,) = code_blocks("CONTRIBUTING.md")
-    path = tmp_path / "cross_sgd.py"
-    path.write_text(skeleton, "utf-8")
-    kind = module_from(path, monkeypatch).CrossSGD
-    monkeypatch.setitem(algorithms.NAMES, "cross-sgd", Named(kind, "D-PSGD with cross-gradients"))
-    e = Experiment(dataset="digits", agents=4, algorithm="cross-sgd", rounds=12, lr=0.5, sigma=0.5, eval_every=12)
-    first, last = dpdl.train(e).metrics
-    assert last["train_loss"]["mean"] < 0.8 * first["train_loss"]["mean"]
-    elsewhere = dpdl.train(e, placement="threads:2").metrics[-1]
-    assert elsewhere["train_loss"] == last["train_loss"]
+def test_the_skeleton_of_an_algorithm_trains(tmp_path):
+    install_skeleton(tmp_path)
+    words = ["--algorithm", "cross-sgd", "--dataset", "digits", "--agents", "4"]
+    words += ["--rounds", "12", "--lr", "0.5", "--sigma", "0.5", "--eval-every", "12"]
+    losses = {}
+    for place in ("alone", "threads:2"):
+        run = ["run", *words, "--placement", place, "--quiet", "--out", place]
+        done = dpdl_with(tmp_path, *run)
+        assert done.returncode == 0, done.stderr
+        losses[place] = [m["train_loss"] for m in RunFolder(tmp_path / place).metrics()]
+    first, last = losses["alone"]
+    assert last["mean"] < 0.8 * first["mean"]
+    assert losses["threads:2"] == losses["alone"]
 
 
 def test_the_example_learns(monkeypatch, capsys):
@@ -79,13 +73,17 @@ def test_the_python_shown_runs(page, monkeypatch, tmp_path, capsys):
     assert blocks
 
 
-@pytest.mark.parametrize("path", sorted((HOME / "experiments").glob("*.toml")), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", sorted((HOME / "experiments").glob("*.toml")), ids=lambda p: p.name
+)
 def test_experiment_files_are_valid(path):
     assert load(path, None, {}).resolved().algorithm == "dpdl"
 
 
 def test_the_toml_shown_is_valid(tmp_path):
-    blocks = re.findall(r"^```toml\n(.*?)^```", text("docs/experiments.md"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```toml\n(.*?)^```", text("docs/experiments.md"), re.MULTILINE | re.DOTALL
+    )
     assert blocks
     for block in blocks:
         path = tmp_path / "shown.toml"
@@ -98,20 +96,31 @@ def test_the_command_table_lists_the_commands():
     names = []
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
-        inner = command.list_commands(click.Context(command)) if isinstance(command, click.Group) else []
+        inner = (
+            command.list_commands(click.Context(command))
+            if isinstance(command, click.Group)
+            else []
+        )
         names += [f"{name} {part}" for part in inner] or [name]
     shown = [
-        re.match(r"`dpdl ([a-z ]+[a-z])", row[0])[1] for row in table("README.md", 2) if row[0].startswith("`dpdl")
+        re.match(r"`dpdl ([a-z ]+[a-z])", row[0])[1]
+        for row in table("README.md", 2)
+        if row[0].startswith("`dpdl")
     ]
     assert sorted(shown) == sorted(names)
 
 
-def test_the_option_table_lists_the_options_with_their_usual_values():
-    rows = {row[0].strip("`"): row[1].strip("`") for row in table("docs/experiments.md", 3)}
-    assert list(rows) == [f.name for f in fields(Experiment)]
-    for f in fields(Experiment):
-        if f.default is not None:
-            assert type(f.default)(rows[f.name]) == f.default, f.name
+def test_the_page_of_options_is_what_the_code_says():
+    assert text("docs/options.md") == options_page.page(sorted(algorithms.NAMES)), (
+        f"docs/options.md is old; make it again: {options_page.COMMAND}"
+    )
+
+
+def test_every_option_has_a_help_and_a_default_that_is_allowed():
+    for algorithm in algorithms.NAMES:
+        for f in [*SHARED.values(), *options_of(algorithm).values()]:
+            assert f.metadata["help"], (algorithm, f.name)
+            assert checked(f, f.default) == f.default
 
 
 def test_presets_are_described():
@@ -125,17 +134,27 @@ def test_every_page_is_in_the_navigation():
     def pages(part):
         if isinstance(part, str):
             return [part]
-        return [page for item in (part.values() if isinstance(part, dict) else part) for page in pages(item)]
+        return [
+            page
+            for item in (part.values() if isinstance(part, dict) else part)
+            for page in pages(item)
+        ]
 
     listed = pages(yaml.safe_load(text("mkdocs.yml"))["nav"])
-    assert sorted(listed) == sorted(page.relative_to(HOME / "docs").as_posix() for page in DOCS)
+    assert sorted(listed) == sorted(
+        page.relative_to(HOME / "docs").as_posix() for page in DOCS
+    )
 
 
 def test_dependencies_are_pinned_and_explained():
     project = tomllib.loads(text("pyproject.toml"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     names = {re.match(r"[A-Za-z0-9-]+", line)[0] for line in wanted}
-    pinned = dict(line.split("==") for line in text("constraints.txt").splitlines() if "==" in line)
+    pinned = dict(
+        line.split("==")
+        for line in text("constraints.txt").splitlines()
+        if "==" in line
+    )
     assert names <= set(pinned)
     explained = {row[0].strip("`") for row in table("docs/dependencies.md", 3)}
     assert explained == names
@@ -155,7 +174,9 @@ def test_make_help_lists_every_target():
 def test_links_and_named_files_exist(page):
     content = page.read_text("utf-8")
     links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", content)
-    named = re.findall(r"`((?:src|docs|tests|examples|experiments|\.ci)/[\w./-]+)`", content)
+    named = re.findall(
+        r"`((?:src|docs|tests|examples|experiments|\.ci)/[\w./-]+)`", content
+    )
     missing = [link for link in links if not (page.parent / link).exists()]
     missing += [name for name in named if not (HOME / name).exists()]
     assert not missing
@@ -178,9 +199,15 @@ def test_no_file_tells_where_or_how_it_was_written():
     found = []
     for name in filter(None, listed.split("\0")):
         path = HOME / name
-        if path == Path(__file__) or not path.is_file() or path.suffix in {".png", ".npz", ".npy"}:
+        if (
+            path == Path(__file__)
+            or not path.is_file()
+            or path.suffix in {".png", ".npz", ".npy"}
+        ):
             continue
-        for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+        for number, line in enumerate(
+            path.read_text("utf-8", errors="replace").splitlines(), 1
+        ):
             if match := forbidden.search(line):
                 found.append(f"{name}:{number}: {match[0]}")
     assert not found

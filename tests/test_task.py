@@ -16,9 +16,15 @@ from tests.conftest import small_batch, small_module
 
 @pytest.mark.parametrize(
     ("name", "shape", "size"),
-    [("lenet", (1, 28, 28), 44_426), ("cnn", (3, 32, 32), 1_059_306), ("mlp", (1, 8, 8), 4_810)],
+    [
+        ("lenet", (1, 28, 28), 44_426),
+        ("cnn", (3, 32, 32), 1_059_306),
+        ("mlp", (1, 8, 8), 4_810),
+    ],
 )
-def test_named_models_have_the_published_size(name: str, shape: tuple[int, ...], size: int) -> None:
+def test_named_models_have_the_published_size(
+    name: str, shape: tuple[int, ...], size: int
+) -> None:
     task = Task(models.build(name, shape, 10, seed=0))
     assert task.size == size == sum(task.sizes)
     task.check(torch.randn(2, *shape), torch.tensor([0, 9]), 10)
@@ -41,7 +47,9 @@ def test_rows_and_modules_are_the_same_model() -> None:
     assert torch.equal(task.outputs(task.initial, batch.x), module(batch.x))
     row = torch.randn_like(task.initial)
     assert torch.equal(task.module(row)(batch.x), task.outputs(row, batch.x))
-    assert torch.equal(nn.utils.parameters_to_vector(task.module(row).parameters()), row)
+    assert torch.equal(
+        nn.utils.parameters_to_vector(task.module(row).parameters()), row
+    )
 
 
 def test_frozen_parameters_stay_out_of_the_row() -> None:
@@ -50,20 +58,44 @@ def test_frozen_parameters_stay_out_of_the_row() -> None:
         p.requires_grad_(False)
     task = Task(module, dtype=torch.float64)
     assert task.sizes == (54, 3)
-    assert torch.equal(task.outputs(task.initial, small_batch(3, 0).x), module(small_batch(3, 0).x))
+    assert torch.equal(
+        task.outputs(task.initial, small_batch(3, 0).x), module(small_batch(3, 0).x)
+    )
 
 
 @pytest.mark.parametrize(
     ("module", "words"),
     [
-        (nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(18, 3)), "GroupNorm"),
-        (nn.Sequential(nn.Flatten(), nn.Linear(25, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)), "BatchNorm1d"),
-        (nn.Sequential(nn.InstanceNorm2d(1, track_running_stats=True), nn.Flatten(), nn.Linear(25, 3)), "running"),
-        (nn.Sequential(nn.Flatten(), nn.Linear(25, 3), nn.AlphaDropout()), "only nn.Dropout"),
+        (
+            nn.Sequential(
+                nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(18, 3)
+            ),
+            "GroupNorm",
+        ),
+        (
+            nn.Sequential(
+                nn.Flatten(), nn.Linear(25, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)
+            ),
+            "BatchNorm1d",
+        ),
+        (
+            nn.Sequential(
+                nn.InstanceNorm2d(1, track_running_stats=True),
+                nn.Flatten(),
+                nn.Linear(25, 3),
+            ),
+            "running",
+        ),
+        (
+            nn.Sequential(nn.Flatten(), nn.Linear(25, 3), nn.AlphaDropout()),
+            "only nn.Dropout",
+        ),
         (nn.Flatten(), "no trainable parameters"),
     ],
 )
-def test_modules_that_break_privacy_do_not_construct(module: nn.Module, words: str) -> None:
+def test_modules_that_break_privacy_do_not_construct(
+    module: nn.Module, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         Task(module)
 
@@ -76,8 +108,14 @@ class Branches(nn.Linear):
 @pytest.mark.parametrize(
     ("module", "words"),
     [
-        (nn.Sequential(nn.Flatten(), nn.Linear(25, 4)), r"3 outputs per sample.*\(2, 4\)"),
-        (nn.Sequential(nn.Flatten(), nn.Linear(7, 3)), r"does not accept inputs of shape \(1, 5, 5\)"),
+        (
+            nn.Sequential(nn.Flatten(), nn.Linear(25, 4)),
+            r"3 outputs per sample.*\(2, 4\)",
+        ),
+        (
+            nn.Sequential(nn.Flatten(), nn.Linear(7, 3)),
+            r"does not accept inputs of shape \(1, 5, 5\)",
+        ),
         (Branches(25, 3), "sample by sample"),
     ],
 )
@@ -88,7 +126,9 @@ def test_check_says_what_is_wrong_with_a_model(module: nn.Module, words: str) ->
 
 
 def test_group_norm_is_welcome() -> None:
-    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(36, 3))
+    module = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(36, 3)
+    )
     batch = small_batch(2, 0)
     Task(module, dtype=torch.float64).check(batch.x, batch.y, 3)
     assert Task(module).size == 36 + 4 + 4 + 4 + 108 + 3
@@ -103,7 +143,9 @@ def test_group_norm_is_welcome() -> None:
         ("torch.nn:Linear", "cannot be built without arguments"),
     ],
 )
-def test_a_model_that_cannot_be_made_is_refused_in_one_sentence(name: str, words: str) -> None:
+def test_a_model_that_cannot_be_made_is_refused_in_one_sentence(
+    name: str, words: str
+) -> None:
     with pytest.raises(InputError, match=words) as error:
         models.build(name, (1, 28, 28), 10, seed=0)
     assert "\n" not in str(error.value)
@@ -115,7 +157,10 @@ def test_images_too_small_for_lenet_are_refused_with_advice() -> None:
 
 
 def test_dropout_depends_on_the_key_alone_and_keeps_the_declared_share() -> None:
-    task = Task(nn.Sequential(nn.Flatten(), nn.Linear(25, 3), nn.Dropout(0.4)), dtype=torch.float64)
+    task = Task(
+        nn.Sequential(nn.Flatten(), nn.Linear(25, 3), nn.Dropout(0.4)),
+        dtype=torch.float64,
+    )
     batch = small_batch(4, 0)
     loss = vmap(task.loss, (None, 0, 0, 0))
     parameters = task.parameters(task.initial)
@@ -148,5 +193,7 @@ def test_threads_do_not_disturb_each_other() -> None:
     loss = vmap(task.loss, (None, 0, 0, 0))
     expected = [loss(task.parameters(row), *batch) for row in rows]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda k: loss(task.parameters(rows[k % 8]), *batch), range(200)))
+        found = list(
+            pool.map(lambda k: loss(task.parameters(rows[k % 8]), *batch), range(200))
+        )
     assert all(torch.equal(value, expected[k % 8]) for k, value in enumerate(found))

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpdl.cli.theory import LENET, theory
+from dpdl.cli.theory import theory
 from dpdl.errors import InputError
 from dpdl.graph import build
 from dpdl.theory import (
@@ -32,6 +32,7 @@ from dpdl.theory import (
     step_sizes,
     verdict,
 )
+from dpdl.theory.inputs import LENET
 
 # 1 - beta = 1/2, sqrt(rho) = 1/2: everything below is a fraction.
 SMALL = Setting(
@@ -39,7 +40,11 @@ SMALL = Setting(
     xi=2.0, kappa=1.0, gap=2.0, epsilon=0.5,
 )  # fmt: skip
 # The paper's MNIST and CIFAR-10 settings on its three graphs.
-RHO = {"complete": 0.0, "bipartite": 4 / 9, "ring": ((1 + 2 * math.cos(2 * math.pi / 10)) / 3) ** 2}
+RHO = {
+    "complete": 0.0,
+    "bipartite": 4 / 9,
+    "ring": ((1 + 2 * math.cos(2 * math.pi / 10)) / 3) ** 2,
+}
 MNIST = replace(SMALL, eta=0.005, beta=0.7, N=10, L=1.0)
 CIFAR = replace(MNIST, eta=0.03)
 
@@ -58,7 +63,14 @@ def test_constants_by_hand():
     # C_2 = 0.5 * 0.25 / (2 C_1 0.5) = 0.125 * 320/27         C_3 = 0.25 * 0.01 / (2 C_1 0.125) = 0.01 * 320/27
     # C_4 = 0.1 / (2 C_1 0.5) = 0.1 * 320/27                  C_5 = 8 * 0.01 / (2 C_1 0.125) = 0.32 * 320/27
     # C_6 = 0.0625 * 0.1 / (2 C_1 0.5) = 0.00625 * 320/27
-    expected = {"C_1": 27 / 320, "C_2": 40 / 27, "C_3": 3.2 / 27, "C_4": 32 / 27, "C_5": 102.4 / 27, "C_6": 2 / 27}
+    expected = {
+        "C_1": 27 / 320,
+        "C_2": 40 / 27,
+        "C_3": 3.2 / 27,
+        "C_4": 32 / 27,
+        "C_5": 102.4 / 27,
+        "C_6": 2 / 27,
+    }
     assert bound(SMALL).constants == pytest.approx(expected, rel=1e-12)
 
 
@@ -72,7 +84,11 @@ def test_terms_by_hand():
         "noise": 209.6 / 27 * (3 * 40) / (25 * 16 / 16),
         "noise_consensus": 24 * 0.16 * 2 / 27 * 40 / (25 * 4 / 16) * 40,
         "gradient": 209.6 / 27 * (48 + 27 / 16 * 4 * 4) / (16 * 4 / 16),
-        "gradient_consensus": (48 * 25 + 27 / 16 * 2 * 4) * 0.16 * 2 / 27 / (25 * 4 / 16),
+        "gradient_consensus": (48 * 25 + 27 / 16 * 2 * 4)
+        * 0.16
+        * 2
+        / 27
+        / (25 * 4 / 16),
     }
     found = bound(SMALL)
     assert list(found.terms) == list(TERMS) == list(expected)
@@ -83,19 +99,28 @@ def test_terms_by_hand():
 def test_conditions_by_hand():
     lower, consensus, descent, c1, *_ = conditions(SMALL)
     assert lower.limit == 0.25 / 256
-    assert consensus.limit == pytest.approx(0.5 * 0.75 / (2 * math.sqrt(30) * 0.25), rel=1e-12)
+    assert consensus.limit == pytest.approx(
+        0.5 * 0.75 / (2 * math.sqrt(30) * 0.25), rel=1e-12
+    )
     # 15 * 0.25 * 0.0625 * 16 = 3.75 under the root; 30 * 0.0625 * 4 = 7.5 below.
-    assert descent.limit == pytest.approx(0.5 * (math.sqrt(65536 + 3.75) - 128) / 7.5, rel=1e-12)
+    assert descent.limit == pytest.approx(
+        0.5 * (math.sqrt(65536 + 3.75) - 128) / 7.5, rel=1e-12
+    )
     assert (c1.name, c1.limit) == ("C_1 > 0", 0.0)
     assert c1.value == pytest.approx(27 / 320)
     assert all(c.holds for c in conditions(SMALL))
     assert applies(SMALL)
-    assert verdict(SMALL) == "Theorem 2 applies: the mean squared gradient norm over 100 rounds is at most 276.9."
+    assert (
+        verdict(SMALL)
+        == "Theorem 2 applies: the mean squared gradient norm over 100 rounds is at most 276.9."
+    )
 
 
 def test_corollary_by_hand():
     found = corollary(SMALL)
-    assert found.first == pytest.approx(2 * math.sqrt(30) * 4 * 0.25 * 0.5 / (0.5 * 0.75), rel=1e-12)  # 14.6
+    assert found.first == pytest.approx(
+        2 * math.sqrt(30) * 4 * 0.25 * 0.5 / (0.5 * 0.75), rel=1e-12
+    )  # 14.6
     # 30 / 0.5 * 16 * 0.0625 * 0.5 = 30 above; 15 * 0.5 * 0.0625 * 16 = 7.5 under the root.
     assert found.second == pytest.approx(30 / (math.sqrt(263.5) - 8), rel=1e-12)
     assert (found.required, found.met) == (15, True)
@@ -106,7 +131,9 @@ def test_corollary_by_hand():
 
 
 def test_corollary_is_undefined_when_its_denominator_vanishes():
-    lost = replace(SMALL, rho=0.0, L=1e-12)  # sqrt(256 + 1e-22) - 16 is 0 in floating point
+    lost = replace(
+        SMALL, rho=0.0, L=1e-12
+    )  # sqrt(256 + 1e-22) - 16 is 0 in floating point
     assert corollary(lost).second is None
     assert corollary(lost).required is None
     assert any("undefined" in note for note in notes(lost))
@@ -152,7 +179,9 @@ def test_an_empty_interval_is_said_plainly(hard):
     setting = replace(MNIST, **hard)
     assert step_sizes(setting).empty
     assert not conditions(setting)[4].holds
-    assert verdict(setting).startswith("No step size can satisfy the conditions on this graph")
+    assert verdict(setting).startswith(
+        "No step size can satisfy the conditions on this graph"
+    )
 
 
 def test_an_interval_without_a_positive_c1_is_said_plainly():
@@ -166,7 +195,9 @@ def test_an_interval_without_a_positive_c1_is_said_plainly():
 @given(q=any_setting)
 def test_every_step_size_of_the_interval_and_no_other_meets_the_conditions(q: Setting):
     sizes = step_sizes(q)
-    assert (q.eta > sizes.above and q.eta <= sizes.up_to) == all(c.holds for c in conditions(q)[:3])
+    assert (q.eta > sizes.above and q.eta <= sizes.up_to) == all(
+        c.holds for c in conditions(q)[:3]
+    )
     if not sizes.useless:
         assert applies(replace(q, eta=sizes.up_to))
     assert not applies(replace(q, eta=sizes.up_to * 1.001))
@@ -184,7 +215,12 @@ def test_the_upper_conditions_hold_up_to_the_largest_smoothness(q: Setting):
 
 
 @settings(max_examples=60, deadline=None)
-@given(q=any_setting, name=st.sampled_from(["C", "sigma", "d", "alpha", "xi", "kappa", "gap", "L", "rho"]))
+@given(
+    q=any_setting,
+    name=st.sampled_from(
+        ["C", "sigma", "d", "alpha", "xi", "kappa", "gap", "L", "rho"]
+    ),
+)
 def test_the_bound_grows_with_what_the_paper_says_it_grows_with(q: Setting, name: str):
     more = (1 + q.rho) / 2 if name == "rho" else 2 * getattr(q, name)
     before, after = bound(q), bound(replace(q, **{name: more}))
@@ -210,7 +246,9 @@ def test_the_result_is_json_without_nan(q: Setting):
 
 def test_the_third_limit_keeps_its_digits_for_a_small_l():
     """For rho = 0 and L -> 0 it tends to a^2 N / 1024; the plain difference would be 0."""
-    assert conditions(replace(MNIST, rho=0.0, L=1e-9))[2].limit == pytest.approx(0.09 * 10 / 1024)
+    assert conditions(replace(MNIST, rho=0.0, L=1e-9))[2].limit == pytest.approx(
+        0.09 * 10 / 1024
+    )
 
 
 def test_without_momentum_only_c2_is_missing():
@@ -227,7 +265,12 @@ def test_what_cannot_be_right_does_not_construct(name, value):
 
 
 def test_numbers_beyond_a_float_are_refused():
-    for wrong in ({"L": 1e-200}, {"L": 1e200}, {"C": 1e200}, {"C": 1e90, "sigma": 1e90}):
+    for wrong in (
+        {"L": 1e-200},
+        {"L": 1e200},
+        {"C": 1e200},
+        {"C": 1e90, "sigma": 1e90},
+    ):
         with pytest.raises(InputError, match="too large or too small"):
             as_dict(replace(SMALL, **wrong))
 
@@ -244,8 +287,18 @@ def result(*words: str) -> dict:
 
 
 def test_json_has_the_keys_others_rely_on():
-    found = result("--graph", "ring", "--agents", "10", "--lr", "0.006", "--smoothness", "0.5")
-    assert {"bound", "terms", "conditions", "constants", "corollary", "notes", "inputs"} <= set(found)
+    found = result(
+        "--graph", "ring", "--agents", "10", "--lr", "0.006", "--smoothness", "0.5"
+    )
+    assert {
+        "bound",
+        "terms",
+        "conditions",
+        "constants",
+        "corollary",
+        "notes",
+        "inputs",
+    } <= set(found)
     assert found["bound"] == pytest.approx(sum(found["terms"].values()))
     for condition in found["conditions"]:
         assert {"name", "holds", "value", "limit"} <= set(condition)
@@ -264,17 +317,29 @@ def test_json_has_a_null_bound_when_c1_is_not_positive():
 def test_a_person_sees_conditions_terms_and_a_verdict():
     called = call("--graph", "complete", "--smoothness", "1")
     assert called.exit_code == 0
-    for words in ("does not hold", "holds", "C_1 > 0", "noise_consensus", "No step size on this graph gives a bound"):
+    for words in (
+        "does not hold",
+        "holds",
+        "C_1 > 0",
+        "noise_consensus",
+        "No step size on this graph gives a bound",
+    ):
         assert words in called.stdout
     assert "for every L" in called.stdout
-    largest_first = [called.stdout.index(f"│ {term} ") for term in ("noise_consensus", "gradient", "start")]
+    largest_first = [
+        called.stdout.index(f"│ {term} ")
+        for term in ("noise_consensus", "gradient", "start")
+    ]
     assert largest_first == sorted(largest_first)
 
 
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--smoothness", "0"], "smoothness L must be a finite number above 0, not 0.0"),
+        (
+            ["--smoothness", "0"],
+            "smoothness L must be a finite number above 0, not 0.0",
+        ),
         (["--smoothness", "nan"], "smoothness L"),
         (["--gap", "-1"], "gap"),
         (["--kappa", "inf"], "kappa"),
@@ -300,7 +365,11 @@ def run(tmp_path: Path) -> Path:
         "momentum": 0.5, "alpha": 1.0, "clip": 1.5, "algorithm": "dpdl", "lr_decay": 1.0, "weight_decay": 0.0,
         "clip_unit": "sample",
     }  # fmt: skip
-    header = {"format": 1, "experiment": experiment, "graph_sha256": hashlib.sha256(graph.W.tobytes()).hexdigest()}
+    header = {
+        "format": 1,
+        "experiment": experiment,
+        "graph_sha256": hashlib.sha256(graph.W.tobytes()).hexdigest(),
+    }
     summary = {"sigma": 0.7, "parameters": 123, "epsilon": {"claimed_theorem1": 0.25}}
     (tmp_path / "experiment.json").write_text(json.dumps(header))
     (tmp_path / "summary.json").write_text(json.dumps(summary))
@@ -309,7 +378,9 @@ def run(tmp_path: Path) -> Path:
 
 def change(path: Path, **values: object) -> None:
     content = json.loads(path.read_text())
-    (content["experiment"] if path.name == "experiment.json" else content).update(values)
+    (content["experiment"] if path.name == "experiment.json" else content).update(
+        values
+    )
     path.write_text(json.dumps(content))
 
 
@@ -321,16 +392,30 @@ def test_a_run_gives_its_own_values(run: Path):
         alpha=1.0, xi=0.1, kappa=1.0, gap=math.log(10), epsilon=0.25,
     )  # fmt: skip
     assert found["bound"] == bound(expected).total
-    assert {name: found["inputs"][name] for name in MEANING} == as_dict(expected)["inputs"]
+    assert {name: found["inputs"][name] for name in MEANING} == as_dict(expected)[
+        "inputs"
+    ]
     assert found["inputs"]["run"] == str(run)
 
 
 def test_a_run_that_is_not_what_the_theorem_is_about_is_noted(run: Path):
-    change(run / "experiment.json", algorithm="dpdl-sound", lr_decay=0.9, weight_decay=0.1, clip_unit="chunks")
+    change(
+        run / "experiment.json",
+        algorithm="dpdl-sound",
+        lr_decay=0.9,
+        weight_decay=0.1,
+        clip_unit="chunks",
+    )
     change(run / "summary.json", epsilon={"claimed_theorem1": "unbounded"})
     found = result(str(run))
     notes = " ".join(found["notes"])
-    for words in ("dpdl-sound", "smaller over time", "weight decay", "chunks", "Without an epsilon"):
+    for words in (
+        "dpdl-sound",
+        "smaller over time",
+        "weight decay",
+        "chunks",
+        "Without an epsilon",
+    ):
         assert words in notes
     assert found["corollary"] is None
 
@@ -361,18 +446,30 @@ def test_a_run_is_judged_without_torch(run: Path):
         "import sys; from dpdl.cli.theory import theory; "
         f"theory.main([{str(run)!r}, '--json'], standalone_mode=False); sys.exit('torch' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], check=False, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 def test_the_usual_number_of_parameters_is_that_of_lenet():
     from dpdl.tasks import models
 
-    assert sum(p.numel() for p in models.build("lenet", (1, 28, 28), 10, 0).parameters()) == LENET
+    assert (
+        sum(p.numel() for p in models.build("lenet", (1, 28, 28), 10, 0).parameters())
+        == LENET
+    )
 
 
 # ------------------------------------------------------------------------------------------ documentation
 PAGE = (Path(__file__).parents[1] / "docs" / "theory.md").read_text("utf-8")
-ROWS = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.count("|") == 9]
+ROWS = [
+    [cell.strip(" `") for cell in line.strip("|").split("|")]
+    for line in PAGE.splitlines()
+    if line.count("|") == 9
+]
 ROWS = [row for row in ROWS if row[0] in ("MNIST", "CIFAR-10")]
 
 
@@ -384,16 +481,35 @@ def test_the_table_of_the_papers_settings_is_complete():
 def test_the_table_of_the_papers_settings_is_computed(row):
     data, graph, agents, rho, consensus, descent, largest, c1 = row
     lr = {"MNIST": "0.005", "CIFAR-10": "0.03"}[data]
-    found = result("--graph", graph, "--agents", agents, "--lr", lr, "--smoothness", "1")
-    shown = [f"{c['limit']:.4g}" + " ✗" * (not c["holds"]) for c in found["conditions"][1:3]]
+    found = result(
+        "--graph", graph, "--agents", agents, "--lr", lr, "--smoothness", "1"
+    )
+    shown = [
+        f"{c['limit']:.4g}" + " ✗" * (not c["holds"]) for c in found["conditions"][1:3]
+    ]
     assert [consensus, descent] == shown
     assert rho == f"{found['inputs']['rho']:.4f}"
     assert c1 == f"{found['constants']['C_1']:.4g}"
-    assert largest == ("none" if found["largest_smoothness"] is None else f"{found['largest_smoothness']:.3g}")
+    assert largest == (
+        "none"
+        if found["largest_smoothness"] is None
+        else f"{found['largest_smoothness']:.3g}"
+    )
 
 
 def test_the_bounds_in_the_documentation_are_computed():
-    words = ["--graph", "bipartite", "--lr", "0.03", "--clip", "3", "--rounds", "1000", "--smoothness", "0.5"]
+    words = [
+        "--graph",
+        "bipartite",
+        "--lr",
+        "0.03",
+        "--clip",
+        "3",
+        "--rounds",
+        "1000",
+        "--smoothness",
+        "0.5",
+    ]
     words += ["--parameters", "1059306"]
     loud, quiet = result(*words), result(*words, "--sigma", "0")
     assert loud["applies"]
@@ -403,7 +519,9 @@ def test_the_bounds_in_the_documentation_are_computed():
 
 @settings(max_examples=60, deadline=None)
 @given(q=any_setting)
-def test_the_gradient_term_has_a_floor_that_no_step_size_and_no_patience_lowers(q: Setting):
+def test_the_gradient_term_has_a_floor_that_no_step_size_and_no_patience_lowers(
+    q: Setting,
+):
     floor = 12 * q.C**2 / (q.w_min**2 * q.N) + 6.75 * q.alpha**2 * q.C**2
     term = bound(q).terms["gradient"]
     assert term is None or term >= floor * (1 - 1e-9)
@@ -418,5 +536,8 @@ def test_the_floors_in_the_documentation_are_computed():
 def test_the_inequality_behind_the_third_condition_can_fail_where_the_condition_holds():
     q = replace(MNIST, rho=RHO["ring"])
     assert conditions(q)[2].holds
-    assert f"{16 * q.eta / q.N + 30 * (q.L * q.eta / q.s) ** 2:.4f} and the right side" in PAGE
+    assert (
+        f"{16 * q.eta / q.N + 30 * (q.L * q.eta / q.s) ** 2:.4f} and the right side"
+        in PAGE
+    )
     assert 16 * q.eta / q.N + 30 * (q.L * q.eta / q.s) ** 2 > q.a**2 / 2

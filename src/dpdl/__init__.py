@@ -16,24 +16,24 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from dpdl import algorithms, graph, privacy
     from dpdl.errors import DpdlError, InputError, PrivacyRefused, RunFailed
+    from dpdl.experiment.experiment import Experiment
     from dpdl.graph import Graph
-    from dpdl.run.experiment import Experiment
-    from dpdl.run.train import Result, resume, train
     from dpdl.tasks.data import Dataset
     from dpdl.tasks.task import Task
+    from dpdl.training.train import Result, resume, train
 
 _HOME = {
     "Dataset": "dpdl.tasks.data",
     "DpdlError": "dpdl.errors",
-    "Experiment": "dpdl.run.experiment",
+    "Experiment": "dpdl.experiment.experiment",
     "Graph": "dpdl.graph",
     "InputError": "dpdl.errors",
     "PrivacyRefused": "dpdl.errors",
-    "Result": "dpdl.run.train",
+    "Result": "dpdl.training.train",
     "RunFailed": "dpdl.errors",
     "Task": "dpdl.tasks.task",
-    "resume": "dpdl.run.train",
-    "train": "dpdl.run.train",
+    "resume": "dpdl.training.train",
+    "train": "dpdl.training.train",
 }
 _MODULES = ("algorithms", "graph", "privacy")
 

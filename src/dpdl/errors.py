@@ -30,7 +30,13 @@ class RunFailed(DpdlError):
     exit_code = 4
 
 
-def unknown(kind: str, given: str, allowed: Iterable[str], also: str = "") -> InputError:
+class Diverged(RunFailed):
+    """A run whose models are no longer finite numbers; resuming it would not help."""
+
+
+def unknown(
+    kind: str, given: str, allowed: Iterable[str], also: str = ""
+) -> InputError:
     """An `InputError` that names the nearest allowed names first.
 
     `also` describes what is allowed besides the names, for instance "or a PATH.npz".
@@ -39,4 +45,6 @@ def unknown(kind: str, given: str, allowed: Iterable[str], also: str = "") -> In
     near = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
     tail = f", {also}" if also else ""
-    return InputError(f"Unknown {kind} {given!r}.{hint} Allowed: {', '.join(names)}{tail}.")
+    return InputError(
+        f"Unknown {kind} {given!r}.{hint} Allowed: {', '.join(names)}{tail}."
+    )

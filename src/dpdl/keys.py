@@ -14,7 +14,9 @@ import numpy as np
 
 def digest(seed: int, purpose: str, *where: int) -> int:
     """The 128-bit integer that stands for a key; different keys give different integers (BLAKE2b)."""
-    return int.from_bytes(hashlib.blake2b(_name(seed, purpose, *where), digest_size=16).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(_name(seed, purpose, *where), digest_size=16).digest(), "little"
+    )
 
 
 def cipher_key(seed: int, purpose: str, *where: int) -> bytes:

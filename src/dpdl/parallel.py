@@ -23,7 +23,11 @@ def cores() -> int:
     """The cores this process may use: `DPDL_CORES`, or its share of the machine under `torchrun`."""
     if given := os.environ.get("DPDL_CORES"):
         return max(1, int(given))
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
     return max(1, allowed // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 

@@ -24,11 +24,23 @@ def at(sigma: float, largest: int = 7500, size: int = 44_426) -> Setting:
     return Setting(sigma, largest, size, 1e-11)
 
 
-def line(sigma: float, setting: Setting, disclosure: Algorithm1, graph=RING, cosine: float = 0.0) -> Line:
+def line(
+    sigma: float,
+    setting: Setting,
+    disclosure: Algorithm1,
+    graph=RING,
+    cosine: float = 0.0,
+) -> Line:
     """The law of agent 0 whose neighbours' coefficients have this cosine, at the shortest answer that is likely."""
     w = float(graph.W[0, 0])
     rho = sigma * shortest(setting.size - 2, setting.failure / 4)
-    return Line(sigma, disclosure.alpha * len(graph) * math.sqrt(w), w, (1 - w) / (1 + math.exp(cosine)), rho)
+    return Line(
+        sigma,
+        disclosure.alpha * len(graph) * math.sqrt(w),
+        w,
+        (1 - w) / (1 + math.exp(cosine)),
+        rho,
+    )
 
 
 def own(disclosure: Algorithm1, graph, setting: Setting) -> float:
@@ -39,14 +51,25 @@ def own(disclosure: Algorithm1, graph, setting: Setting) -> float:
 
 @pytest.mark.parametrize("sigma", [420.0, 700.0, 1000.0, 4000.0])
 @pytest.mark.parametrize("cosine", [-1.0, 0.0, 1.0])
-def test_bound_is_above_the_exact_law_of_the_update(sigma: float, cosine: float) -> None:
+def test_bound_is_above_the_exact_law_of_the_update(
+    sigma: float, cosine: float
+) -> None:
     """Ring of 100, alpha 2, batches of 7,500: the mask is contracted by 20 to 90 %."""
     disclosure, setting = Algorithm1(2.0, "vector"), at(sigma)
     exact = line(sigma, setting, disclosure, cosine=cosine)
     mu = own(disclosure, RING, setting)
-    for r, other in ((7500.0, 7499.0), (7499.0, 7500.0), (1.0, 0.0), (0.0, 1.0), (3000.0, 2999.0)):
+    for r, other in (
+        (7500.0, 7499.0),
+        (7499.0, 7500.0),
+        (1.0, 0.0),
+        (0.0, 1.0),
+        (3000.0, 2999.0),
+    ):
         for gamma in GAMMAS:
-            assert exact.divergence(r, other, gamma) <= gaussian(mu, gamma) + setting.failure + 1e-9
+            assert (
+                exact.divergence(r, other, gamma)
+                <= gaussian(mu, gamma) + setting.failure + 1e-9
+            )
 
 
 def test_without_the_contraction_the_bound_would_be_broken() -> None:
@@ -71,12 +94,17 @@ def test_edge_where_the_mask_is_contracted_to_nothing_is_unbounded() -> None:
 @pytest.mark.parametrize("listener", [*USUAL, threat("neighbours:2")])
 def test_bound_tends_to_the_exposure_as_the_model_grows(listener) -> None:
     """In a very large model neither the contraction nor the remainder is left."""
-    disclosure, graph = Algorithm1(1.5, "vector"), graphs.build("erdos-renyi:0.6", 7, "sinkhorn", 3)
+    disclosure, graph = (
+        Algorithm1(1.5, "vector"),
+        graphs.build("erdos-renyi:0.6", 7, "sinkhorn", 3),
+    )
     limit = disclosure.exposure(graph, 2, listener)
     ratios = []
     for size in (10**6, 10**9, 10**12):
         setting = Setting(50.0, 300, size, 1e-11)
-        ratios.append(setting.sigma / disclosure.effect(graph, 2, listener, setting).sigma)
+        ratios.append(
+            setting.sigma / disclosure.effect(graph, 2, listener, setting).sigma
+        )
     assert ratios == sorted(ratios, reverse=True)
     assert ratios[-1] == pytest.approx(math.sqrt(limit), rel=1e-3)
     assert all(ratio >= math.sqrt(limit) for ratio in ratios)
@@ -86,12 +114,32 @@ def test_smaller_models_larger_batches_and_less_noise_are_never_better() -> None
     disclosure, graph = Algorithm1(1.5, "vector"), graphs.complete(10)
 
     def effective(sigma: float, largest: int, size: int) -> float:
-        return disclosure.effect(graph, 0, EAVESDROPPER, Setting(sigma, largest, size, 1e-11)).sigma / sigma
+        return (
+            disclosure.effect(
+                graph, 0, EAVESDROPPER, Setting(sigma, largest, size, 1e-11)
+            ).sigma
+            / sigma
+        )
 
-    assert effective(5, 300, 44_426) > effective(5, 300, 4_000) > effective(5, 300, 1_000) > 0
-    assert effective(5, 300, 44_426) > effective(5, 600, 44_426) > effective(5, 1200, 44_426)
-    assert effective(50, 300, 44_426) > effective(5, 300, 44_426) > effective(3, 300, 44_426)
-    assert effective(5, 300, 20) == 0  # 18 entries are too few for the length of an answer to be sure
+    assert (
+        effective(5, 300, 44_426)
+        > effective(5, 300, 4_000)
+        > effective(5, 300, 1_000)
+        > 0
+    )
+    assert (
+        effective(5, 300, 44_426)
+        > effective(5, 600, 44_426)
+        > effective(5, 1200, 44_426)
+    )
+    assert (
+        effective(50, 300, 44_426)
+        > effective(5, 300, 44_426)
+        > effective(3, 300, 44_426)
+    )
+    assert (
+        effective(5, 300, 20) == 0
+    )  # 18 entries are too few for the length of an answer to be sure
 
 
 def test_needed_sigma_is_the_smallest_that_has_the_effect() -> None:
@@ -100,21 +148,34 @@ def test_needed_sigma_is_the_smallest_that_has_the_effect() -> None:
     for listener in (EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL):
         for effective in (0.3, 4.0, 60.0):
             sigma = disclosure.sigma(graph, 1, listener, setting, effective)
-            assert disclosure.effect(graph, 1, listener, setting._replace(sigma=sigma)).sigma >= effective
+            assert (
+                disclosure.effect(
+                    graph, 1, listener, setting._replace(sigma=sigma)
+                ).sigma
+                >= effective
+            )
             less = setting._replace(sigma=sigma * (1 - 1e-4))
             assert disclosure.effect(graph, 1, listener, less).sigma < effective
 
 
 def test_more_listeners_are_never_promised_more() -> None:
-    graph, disclosure = graphs.build("erdos-renyi:0.6", 7, "sinkhorn", 3), Algorithm1(1.5, "vector")
+    graph, disclosure = (
+        graphs.build("erdos-renyi:0.6", 7, "sinkhorn", 3),
+        Algorithm1(1.5, "vector"),
+    )
     for setting in (Setting(8.0, 300, 44_426, 1e-11), Setting(3.0, 300, 300, 1e-11)):
         assert_ordered(graph, disclosure, setting)
 
 
 def assert_ordered(graph, disclosure: Algorithm1, setting: Setting) -> None:
     for i in range(7):
-        listeners = [threat(f"neighbours:{k}") for k in range(1, int(graph.degrees[i]) + 1)]
-        seen = [disclosure.effect(graph, i, one, setting).sigma for one in (FINAL_MODEL, *listeners, EAVESDROPPER)]
+        listeners = [
+            threat(f"neighbours:{k}") for k in range(1, int(graph.degrees[i]) + 1)
+        ]
+        seen = [
+            disclosure.effect(graph, i, one, setting).sigma
+            for one in (FINAL_MODEL, *listeners, EAVESDROPPER)
+        ]
         assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(seen))
 
 
@@ -141,7 +202,10 @@ def test_gaussian_with_a_remainder_is_dominated(mu: float, remainder: float) -> 
     loss = mu**2 / 2 + mu * np.linspace(-9, 9, 400_001) + remainder
     weight = np.exp(-(np.linspace(-9, 9, 400_001) ** 2) / 2) / math.sqrt(2 * math.pi)
     for gamma in (1.0, 1.01, 1.2, 2.0, 20.0, 1e4):
-        value = np.trapezoid(np.maximum(1 - gamma * np.exp(-loss), 0) * weight, np.linspace(-9, 9, 400_001))
+        value = np.trapezoid(
+            np.maximum(1 - gamma * np.exp(-loss), 0) * weight,
+            np.linspace(-9, 9, 400_001),
+        )
         assert value <= gaussian(larger, gamma) + 1e-9
     if remainder == 0:
         assert larger == pytest.approx(mu)
@@ -153,7 +217,9 @@ def test_smallest_length_of_noise_holds() -> None:
 
     for entries in (2, 50, 300, 5_000, 44_426, 2_000_000):
         for failure in (1e-3, 1e-12):
-            assert chi2.cdf(shortest(entries, failure) ** 2, entries) <= failure * (1 + 1e-6)
+            assert chi2.cdf(shortest(entries, failure) ** 2, entries) <= failure * (
+                1 + 1e-6
+            )
     assert shortest(0, 1e-12) == 0
 
 

@@ -18,21 +18,23 @@ from dpdl.algorithms import Named
 from dpdl.algorithms.async_dpsgd import AsyncDPSGD, average_of_pair
 from dpdl.algorithms.disclosure import BLOCK, Activated
 from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment
+from dpdl.folder.ledger import recompute
 from dpdl.graph.matrix import Graph, pair
 from dpdl.keys import generator
 from dpdl.net import Leaving, Net
 from dpdl.privacy.accounting import Step, epsilon
-from dpdl.privacy.clipping import PerSample, Unclipped
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.clip import PerSample, Unclipped
+from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import EAVESDROPPER
-from dpdl.run.experiment import Experiment
-from dpdl.run.ledger import recompute
-from dpdl.run.view import gathered
 from dpdl.tasks.task import Task
-from dpdl.transport.threads import run_threads
+from dpdl.training.instruments import gathered
+from dpdl.transport import Post
 from dpdl.types import Batch
 from tests.conftest import small_batch, small_module
+from tests.mechanisms import private_gradient
+from tests.places import on_threads
 from tests.reference.async_dpsgd import Reference
 
 C, SIGMA, B = 0.6, 1.3, 6
@@ -40,19 +42,26 @@ SMALL = Task(small_module(), dtype=torch.float64)
 
 
 def batches_of(agents: int, t: int, seed: int) -> list[Batch]:
-    return [small_batch(size=(3 + t + j) % 9, seed=1000 * seed + 10 * t + j) for j in range(agents)]
+    return [
+        small_batch(size=(3 + t + j) % 9, seed=1000 * seed + 10 * t + j)
+        for j in range(agents)
+    ]
 
 
 def gradient(seed: int = 0, sigma: float = SIGMA, clip=None) -> PrivateGradient:
-    return PrivateGradient(SMALL, clip or PerSample(C, B), sigma, B, Reproducible(seed))
+    return private_gradient(SMALL, clip or PerSample(C), sigma, B, Reproducible(seed))
 
 
-def play(algorithm: AsyncDPSGD, net: Net, ticks: int, grad: PrivateGradient, batches=None) -> list[Tensor]:
+def play(
+    algorithm: AsyncDPSGD, net: Net, ticks: int, grad: PrivateGradient, batches=None
+) -> list[Tensor]:
     """The models after every tick."""
     state, after = algorithm.init(SMALL.initial.repeat(len(net.agents), 1)), []
     for t in range(1, ticks + 1):
         all_batches = batches(t) if batches else batches_of(net.N, t, algorithm.seed)
-        state, _ = algorithm.round(state, [all_batches[int(a)] for a in net.agents], net, grad, t)
+        state, _ = algorithm.round(
+            state, [all_batches[int(a)] for a in net.agents], net, grad, t
+        )
         after.append(state["x"])
     return after
 
@@ -64,7 +73,9 @@ def test_product_equals_the_plain_loop(name: str, seed: int) -> None:
     graph = graphs.build(name, 6, "sinkhorn", seed)
 
     def noise(t: int, i: int, length: int) -> Tensor:
-        return torch.from_numpy(generator(seed, "noise", t, i, i).standard_normal(length))
+        return torch.from_numpy(
+            generator(seed, "noise", t, i, i).standard_normal(length)
+        )
 
     def eta(t: int) -> float:
         return 0.1 if t <= 5 else 0.05
@@ -74,7 +85,12 @@ def test_product_equals_the_plain_loop(name: str, seed: int) -> None:
     reference.start(SMALL.initial)
     for t in range(1, 11):
         a, b = algorithm.meeting(graph, t)
-        reference.tick(t, a, b, [(x, y) for x, y, _ in zip(*batches_of(6, t, seed)[a], strict=True)])
+        reference.tick(
+            t,
+            a,
+            b,
+            [(x, y) for x, y, _ in zip(*batches_of(6, t, seed)[a], strict=True)],
+        )
     found = play(algorithm, Net(graph), 10, gradient(seed))[-1]
     assert (found - torch.stack(reference.x)).abs().max() < 1e-10
     assert found.std(dim=0).max() > 1e-3
@@ -82,19 +98,27 @@ def test_product_equals_the_plain_loop(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("processes", [2, 3, 6])
 def test_numbers_are_the_same_on_any_placement(processes: int) -> None:
-    graph, algorithm = graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1), AsyncDPSGD(0.1, 4)
-    alone, found = play(algorithm, Net(graph), 8, gradient(2)), {}
+    graph, algorithm = (
+        graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1),
+        AsyncDPSGD(0.1, 4),
+    )
+    alone = play(algorithm, Net(graph), 8, gradient(2))
 
-    def work(transport) -> None:
-        net = Net(graph, transport)
-        found[transport.rank] = [gathered(transport, net.place, rows) for rows in play(algorithm, net, 8, gradient(2))]
+    def work(post: Post) -> list[Tensor | None]:
+        net = Net(graph, post)
+        played = play(algorithm, net, 8, gradient(2))
+        return [gathered(post, net.place, rows) for rows in played]
 
-    run_threads(processes, work)
-    assert all(torch.equal(a, b) for a, b in zip(found[0], alone, strict=True))
+    found = on_threads(processes, work)[0]
+    assert all(torch.equal(a, b) for a, b in zip(found, alone, strict=True))
 
 
 def test_only_the_active_agent_steps_and_the_mean_moves_by_its_step_alone() -> None:
-    graph, algorithm, grad = graphs.build("star", 5, "sinkhorn", 2), AsyncDPSGD(0.2, 3), gradient(1)
+    graph, algorithm, grad = (
+        graphs.build("star", 5, "sinkhorn", 2),
+        AsyncDPSGD(0.2, 3),
+        gradient(1),
+    )
     before = SMALL.initial.repeat(5, 1)
     for t, after in enumerate(play(algorithm, Net(graph), 12, grad), 1):
         a, b = algorithm.meeting(graph, t)
@@ -126,22 +150,31 @@ def test_info_knows_the_loss_of_the_active_agent_only() -> None:
     _, info = algorithm.round(state, batches, Net(graph), gradient(), 1)
     for i in range(4):
         assert math.isnan(info.values["train_loss"][i]) == (i != a)
-    loss = torch.nn.functional.cross_entropy(SMALL.outputs(SMALL.initial, batches[a].x), batches[a].y)
+    loss = torch.nn.functional.cross_entropy(
+        SMALL.outputs(SMALL.initial, batches[a].x), batches[a].y
+    )
     assert float(info.values["train_loss"][a]) == pytest.approx(float(loss))
     assert info.values["broken_gradients"].tolist() == [0, 0, 0, 0]
     bad = batches[a]._replace(x=batches[a].x * torch.nan)
     _, info = algorithm.round(state, [bad] * 4, Net(graph), gradient(), 1)
-    assert info.values["broken_gradients"].tolist() == [4.0 * (i == a) for i in range(4)]
+    assert info.values["broken_gradients"].tolist() == [
+        4.0 * (i == a) for i in range(4)
+    ]
 
 
 # ------------------------------------------------------------- who is active
 def test_agents_and_partners_are_drawn_evenly() -> None:
     graph, algorithm = graphs.star(5), AsyncDPSGD(0.1, 1)
     met = Counter(algorithm.meeting(graph, t) for t in range(1, 4001))
-    active = Counter({a: sum(n for (i, _), n in met.items() if i == a) for a in range(5)})
+    active = Counter(
+        {a: sum(n for (i, _), n in met.items() if i == a) for a in range(5)}
+    )
     assert all(abs(active[a] - 800) < 5 * math.sqrt(4000 * 0.2 * 0.8) for a in range(5))
     assert set(met) == {(0, j) for j in range(1, 5)} | {(j, 0) for j in range(1, 5)}
-    assert all(abs(met[0, j] - active[0] / 4) < 5 * math.sqrt(active[0] * 0.25 * 0.75) for j in range(1, 5))
+    assert all(
+        abs(met[0, j] - active[0] / 4) < 5 * math.sqrt(active[0] * 0.25 * 0.75)
+        for j in range(1, 5)
+    )
 
 
 def test_rounds_counts_the_ticks_in_which_an_agent_is_active() -> None:
@@ -152,7 +185,9 @@ def test_rounds_counts_the_ticks_in_which_an_agent_is_active() -> None:
         counts[a] += 1
         assert [i for i in range(6) if disclosure.active(graph, i, t)] == [a]
         if t in (1, 5, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 19):
-            assert [disclosure.rounds(graph, i, t) for i in range(6)] == [counts[i] for i in range(6)]
+            assert [disclosure.rounds(graph, i, t) for i in range(6)] == [
+                counts[i] for i in range(6)
+            ]
     assert disclosure.rounds(graph, 0, 0) == 0
     assert [disclosure.exposure(graph, i, EAVESDROPPER) for i in range(6)] == [1.0] * 6
     assert not disclosure.adaptive and not disclosure.sized
@@ -161,18 +196,30 @@ def test_rounds_counts_the_ticks_in_which_an_agent_is_active() -> None:
 
 def test_another_seed_is_another_order() -> None:
     graph = graphs.ring(6)
-    one, other = ([Activated(seed).agent(graph, t) for t in range(1, 41)] for seed in (0, 1))
+    one, other = (
+        [Activated(seed).agent(graph, t) for t in range(1, 41)] for seed in (0, 1)
+    )
     assert one != other
 
 
 # ------------------------------------------------------------- what leaves
-def leaving_of(batches, ticks: int, sigma: float = 0.0) -> list[tuple[str, list[list[int]], Tensor]]:
+def leaving_of(
+    batches, ticks: int, sigma: float = 0.0
+) -> list[tuple[str, list[list[int]], Tensor]]:
     seen: list[tuple[str, list[list[int]], Tensor]] = []
 
     def observe(leaving: Leaving) -> None:
-        seen.append((leaving.channel, leaving.edges.tolist(), leaving.rows[leaving.at].clone()))
+        seen.append(
+            (leaving.channel, leaving.edges.tolist(), leaving.rows[leaving.at].clone())
+        )
 
-    play(AsyncDPSGD(0.3, 2), Net(graphs.ring(5), observers=[observe]), ticks, gradient(sigma=sigma), batches)
+    play(
+        AsyncDPSGD(0.3, 2),
+        Net(graphs.ring(5), observers=[observe]),
+        ticks,
+        gradient(sigma=sigma),
+        batches,
+    )
     return seen
 
 
@@ -184,7 +231,9 @@ def test_two_models_leave_in_a_tick_those_of_the_pair() -> None:
         assert sorted(edges) == sorted([[a, b], [b, a]])
 
 
-def test_a_record_of_an_idle_agent_matters_to_nobody_and_one_of_the_active_agent_by_the_declared_sensitivity() -> None:
+def test_a_record_of_an_idle_agent_matters_to_nobody_and_one_of_the_active_agent_by_the_declared_sensitivity() -> (
+    None
+):
     """Noise off; one record is missing in one tick."""
     whole = [small_batch(4, k) for k in range(5)]
     active, _ = AsyncDPSGD(0.3, 2).meeting(graphs.ring(5), 4)
@@ -192,18 +241,28 @@ def test_a_record_of_an_idle_agent_matters_to_nobody_and_one_of_the_active_agent
     bound = AsyncDPSGD(0.3, 2).releases(gradient())[0].sensitivity
     assert bound == pytest.approx(0.3 * C / B)
     for agent in range(5):
-        less = [Batch(*(part[1:] for part in b)) if i == agent else b for i, b in enumerate(whole)]
+        less = [
+            Batch(*(part[1:] for part in b)) if i == agent else b
+            for i, b in enumerate(whole)
+        ]
         after = leaving_of(lambda t, less=less: less if t == 4 else whole, 12)
-        moved = [max((x - y).norm(dim=1).tolist()) for (_, _, x), (_, _, y) in zip(before, after, strict=True)]
+        moved = [
+            max((x - y).norm(dim=1).tolist())
+            for (_, _, x), (_, _, y) in zip(before, after, strict=True)
+        ]
         assert not any(moved[:4])
         if agent == active:
-            assert 0 < next(distance for distance in moved if distance) <= bound * (1 + 1e-9)
+            assert (
+                0
+                < next(distance for distance in moved if distance)
+                <= bound * (1 + 1e-9)
+            )
         else:
             assert not any(moved)
 
 
 def test_without_clipping_no_sensitivity_is_declared() -> None:
-    (release,) = AsyncDPSGD(0.3, 2).releases(gradient(clip=Unclipped(B)))
+    (release,) = AsyncDPSGD(0.3, 2).releases(gradient(clip=Unclipped()))
     assert release.private
     assert release.sensitivity is None
     assert release.noise_multiplier == SIGMA
@@ -228,14 +287,18 @@ def test_a_pair_is_what_graph_would_make_of_its_matrix() -> None:
         pair(6, 1, 6)
 
 
-def test_a_net_on_another_graph_keeps_observers_and_moves_rows_on_its_edges_only() -> None:
+def test_a_net_on_another_graph_keeps_observers_and_moves_rows_on_its_edges_only() -> (
+    None
+):
     seen: list[Leaving] = []
     net = Net(graphs.ring(6), observers=[seen.append])
     x = torch.randn(6, 3, dtype=torch.float64)
     moment = net.on(pair(6, 5, 2))
     assert torch.equal(average_of_pair(moment, x), moment.mix("x", x))
     assert (moment.mix("x", x).mean(0) - x.mean(0)).abs().max() < 1e-15
-    assert [sorted(leaving.edges.tolist()) for leaving in seen] == [[[2, 5], [5, 2]]] * 3
+    assert [sorted(leaving.edges.tolist()) for leaving in seen] == [
+        [[2, 5], [5, 2]]
+    ] * 3
     path = graphs.path(6)
     assert torch.equal(net.on(path).mix("x", x), Net(path).mix("x", x))
     with pytest.raises(InputError, match="same 6 agents, not 5"):
@@ -255,8 +318,12 @@ def test_a_tick_of_a_hundred_agents_is_cheap() -> None:
 
 
 # ------------------------------------------------------------- a whole run
-def test_a_run_learns_and_its_ledger_gives_the_reported_epsilon(blobs, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(algorithms.NAMES, "async-dpsgd", Named(AsyncDPSGD, "one agent at a time"))
+def test_a_run_learns_and_its_ledger_gives_the_reported_epsilon(
+    blobs, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setitem(
+        algorithms.NAMES, "async-dpsgd", Named(AsyncDPSGD, "one agent at a time")
+    )
     e = Experiment(
         dataset="digits", agents=5, algorithm="async-dpsgd", rounds=60, lr=0.5, sigma=1.0, clip=1.0, batch=20,
         eval_every=60, dtype="float64",
@@ -269,13 +336,24 @@ def test_a_run_learns_and_its_ledger_gives_the_reported_epsilon(blobs, tmp_path:
     paid = [json.loads(line)["agents"] for line in ledger.read_text().splitlines()[1:]]
     disclosure = Activated(0)
     assert paid == [[disclosure.agent(result.plan.graph, t)] for t in range(1, 61)]
-    reported = {k: v for k, v in result.summary["epsilon"].items() if k != "claimed_theorem1"}
+    reported = {
+        k: v for k, v in result.summary["epsilon"].items() if k != "claimed_theorem1"
+    }
     assert recompute(ledger) == pytest.approx(reported, rel=1e-12)
-    question, sizes = result.plan.question, result.plan.question.records
+    question, sizes = result.plan.privacy, result.plan.privacy.records
     counts = [disclosure.rounds(result.plan.graph, i, 60) for i in range(5)]
-    spent = [epsilon([(Step(1.0, 20, n), k)], e.delta) for n, k in zip(sizes, counts, strict=True)]
-    assert [question.epsilon(i, 1.0, EAVESDROPPER) for i in range(5)] == spent
-    assert reported["eavesdropper"] == max(spent) < epsilon([(Step(1.0, 20, min(sizes)), 60)], e.delta)
+    spent = [
+        epsilon([(Step(1.0, 20, n), k)], e.delta)
+        for n, k in zip(sizes, counts, strict=True)
+    ]
+    assert [
+        question.with_noise(1.0).epsilon(i, EAVESDROPPER) for i in range(5)
+    ] == spent
+    assert (
+        reported["eavesdropper"]
+        == max(spent)
+        < epsilon([(Step(1.0, 20, min(sizes)), 60)], e.delta)
+    )
     assert result.summary["bytes_sent"] == 60 * 2 * 8 * result.plan.task.size
     elsewhere = dpdl.train(e, **options, placement="threads:3")
     assert torch.equal(elsewhere.models, result.models)

@@ -12,11 +12,18 @@ from dpdl import graph as graphs
 from dpdl.algorithms.cga import CGA, multipliers_of
 from dpdl.algorithms.disclosure import CrossGradients
 from dpdl.errors import InputError, RunFailed
+from dpdl.net import Gate, Meter
 from dpdl.privacy.threats import EAVESDROPPER
-from dpdl.run.observe import Gate, Meter
-from dpdl.transport.threads import run_threads
-from tests.algorithms.crosses import GRAD, SETTINGS, SMALL, batches_of, play, seeded_noise
+from tests.algorithms.crosses import (
+    GRAD,
+    SETTINGS,
+    SMALL,
+    batches_of,
+    play,
+    seeded_noise,
+)
 from tests.conftest import small_module
+from tests.places import on_threads
 from tests.reference.cga import Aggregation, direction
 
 
@@ -24,7 +31,9 @@ def rows_of(M: np.ndarray) -> list[Tensor]:
     return [torch.tensor(row, dtype=torch.float64) for row in M]
 
 
-def solve(M: np.ndarray, g: np.ndarray, margin: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def solve(
+    M: np.ndarray, g: np.ndarray, margin: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """The multipliers, and the direction they give."""
     M, g = np.asarray(M, dtype=float), np.asarray(g, dtype=float)
     v = multipliers_of(rows_of(M), torch.from_numpy(g), margin)
@@ -37,12 +46,20 @@ def test_product_equals_plain_loops(name: str, margin: float, qp: str) -> None:
     graph = graphs.build(name, 6, "sinkhorn", 1)
     sizes = SMALL.sizes if qp == "tensor" else None
     reference = Aggregation(
-        graph.W, small_module(), **SETTINGS, noise=seeded_noise, decay=0.01, margin=margin, sizes=sizes
+        graph.W,
+        small_module(),
+        **SETTINGS,
+        noise=seeded_noise,
+        decay=0.01,
+        margin=margin,
+        sizes=sizes,
     )
     reference.start(SMALL.initial)
     for t in range(1, 5):
         reference.round(t, [list(zip(b.x, b.y, strict=True)) for b in batches_of(6, t)])
-    state = play(CGA(lr=0.1, momentum=0.7, margin=margin, qp=qp, weight_decay=0.01), graph, 4)
+    state = play(
+        CGA(lr=0.1, momentum=0.7, margin=margin, qp=qp, weight_decay=0.01), graph, 4
+    )
     assert (state["x"] - torch.stack(reference.x)).abs().max() < 1e-10
     assert (state["m"] - torch.stack(reference.m)).abs().max() < 1e-10
     assert state["x"].std(dim=0).max() > 1e-6
@@ -69,7 +86,9 @@ def test_the_direction_is_the_shortest_of_all_that_are_allowed(problem) -> None:
     assert np.linalg.norm(z - direction(M, g, margin)) <= 1e-5 * size
 
 
-CANCELLING = np.array([[-1.0, -2, 0, -1], [0, -2, -1, 1], [1, 1, -2, -2], [-1, -1, 2, 2]])
+CANCELLING = np.array(
+    [[-1.0, -2, 0, -1], [0, -2, -1, 1], [1, 1, -2, -2], [-1, -1, 2, 2]]
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -89,7 +108,11 @@ def test_the_direction_meets_the_conditions_of_an_optimum(problem) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_general_solver_finds_nothing_better(seed: int) -> None:
     draw = np.random.default_rng(seed)
-    M, g, margin = draw.standard_normal((4, 9)) - 0.3, draw.standard_normal(9) + 0.3, 0.2 * (seed % 2)
+    M, g, margin = (
+        draw.standard_normal((4, 9)) - 0.3,
+        draw.standard_normal(9) + 0.3,
+        0.2 * (seed % 2),
+    )
     found = scipy.optimize.minimize(
         lambda v: 0.5 * np.sum((g + M.T @ v) ** 2),
         np.full(4, margin + 1),
@@ -138,7 +161,9 @@ def test_degenerate_gradients() -> None:
     assert solve(np.zeros((2, 3)), np.ones(3), 0.5)[0].tolist() == [0.5, 0.5]
     assert solve(np.ones((2, 3)), np.zeros(3))[0].tolist() == [0, 0]
     assert solve(np.ones((2, 3)), np.zeros(3), 0.5)[0].tolist() == [0.5, 0.5]
-    assert np.abs(solve(-np.ones((3, 4)), np.ones(4))[1]).max() < 1e-9  # all say the opposite: stand still
+    assert (
+        np.abs(solve(-np.ones((3, 4)), np.ones(4))[1]).max() < 1e-9
+    )  # all say the opposite: stand still
     v, z = solve(np.array([[-1.0, 0.0]] * 4), np.array([1.0, 1.0]))  # equal rows share
     assert v.sum() == pytest.approx(1)
     assert np.abs(z - [0, 1]).max() < 1e-9
@@ -146,10 +171,15 @@ def test_degenerate_gradients() -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-20, 1e20, 1e150, 1e300])
 @pytest.mark.parametrize("margin", [0.0, 0.5])
-def test_multipliers_do_not_depend_on_the_scale_of_all_gradients(scale: float, margin: float) -> None:
+def test_multipliers_do_not_depend_on_the_scale_of_all_gradients(
+    scale: float, margin: float
+) -> None:
     draw = np.random.default_rng(0)
     M, g = draw.standard_normal((3, 8)), draw.standard_normal(8)
-    assert np.abs(solve(M * scale, g * scale, margin)[0] - solve(M, g, margin)[0]).max() < 1e-9
+    assert (
+        np.abs(solve(M * scale, g * scale, margin)[0] - solve(M, g, margin)[0]).max()
+        < 1e-9
+    )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308, 1e-320])
@@ -159,7 +189,9 @@ def test_a_row_without_a_length_keeps_the_margin(bad: float, margin: float) -> N
     v = multipliers_of(rows_of(M), torch.from_numpy(g), margin)
     assert v[1] == margin or bad == 1e308
     assert np.isfinite(v).all()
-    assert multipliers_of(rows_of(M[:1]), torch.full((2,), np.nan, dtype=torch.float64), margin).tolist() == [margin]
+    assert multipliers_of(
+        rows_of(M[:1]), torch.full((2,), np.nan, dtype=torch.float64), margin
+    ).tolist() == [margin]
 
 
 def test_a_solver_that_gives_up_fails_the_run_with_a_sentence(monkeypatch) -> None:
@@ -175,9 +207,9 @@ def test_a_margin_needs_neighbours() -> None:
     alone = graphs.complete(1)
     with pytest.raises(InputError, match="agent 0 has none"):
         CGA(lr=0.1, momentum=0.7, margin=0.5).check(alone)
-    CGA(lr=0.1, momentum=0.7).check(alone)
+    CGA(lr=0.1, momentum=0.7, margin=0.0).check(alone)
     CGA(lr=0.1, momentum=0.7, margin=0.5).check(graphs.ring(3))
-    state = play(CGA(lr=0.1, momentum=0.7), alone, 2)
+    state = play(CGA(lr=0.1, momentum=0.7, margin=0.0), alone, 2)
     reference = Aggregation(alone.W, small_module(), **SETTINGS, noise=seeded_noise)
     reference.start(SMALL.initial)
     for t in (1, 2):
@@ -190,13 +222,8 @@ def test_a_margin_needs_neighbours() -> None:
 def test_bits_do_not_depend_on_the_placement(processes: int, qp: str) -> None:
     graph = graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1)
     algorithm = CGA(lr=0.1, momentum=0.7, margin=0.1, qp=qp)
-    alone, found = play(algorithm, graph, 3), []
-
-    def work(transport) -> None:
-        found.append((transport.rank, play(algorithm, graph, 3, transport)))
-
-    run_threads(processes, work)
-    (together,) = [state for rank, state in found if rank == 0]
+    alone = play(algorithm, graph, 3)
+    together = on_threads(processes, lambda post: play(algorithm, graph, 3, post))[0]
     assert all(torch.equal(together[key], alone[key]) for key in alone)
 
 
@@ -206,9 +233,22 @@ def test_two_rows_per_neighbour_leave_and_both_are_declared() -> None:
     assert meter.bytes.tolist() == [3 * 2 * 2 * 8 * SMALL.size] * 5
 
 
-def test_every_agent_pays_for_as_many_releases_as_it_has_neighbours_and_itself() -> None:
-    algorithm, star = CGA(lr=0.1, momentum=0.7), graphs.build("star", 5, "metropolis", 0)
+def test_every_agent_pays_for_as_many_releases_as_it_has_neighbours_and_itself() -> (
+    None
+):
+    algorithm, star = (
+        CGA(lr=0.1, momentum=0.7),
+        graphs.build("star", 5, "metropolis", 0),
+    )
     assert algorithm.disclosure == CrossGradients()
-    assert [algorithm.disclosure.exposure(star, i, EAVESDROPPER) for i in range(5)] == [5, 2, 2, 2, 2]
+    assert [algorithm.disclosure.exposure(star, i, EAVESDROPPER) for i in range(5)] == [
+        5,
+        2,
+        2,
+        2,
+        2,
+    ]
     private = [release for release in algorithm.releases(GRAD) if release.private]
-    assert [(r.channel, r.sensitivity, r.noise_multiplier) for r in private] == [("gradient", 0.6 / 6, 1.3)]
+    assert [(r.channel, r.sensitivity, r.noise_multiplier) for r in private] == [
+        ("gradient", 0.6 / 6, 1.3)
+    ]

@@ -10,26 +10,34 @@ from hypothesis import strategies as st
 from torch import nn
 
 from dpdl import graph as graphs
-from dpdl.algorithms import DPDL, SoundDPDL
+from dpdl.algorithms import DPDL, DPSGD, SoundDPDL, State
 from dpdl.algorithms.base import Algorithm
 from dpdl.algorithms.cga import CGA
 from dpdl.algorithms.compression import Compressed, Signs, decode, encode, slots, width
-from dpdl.algorithms.disclosure import OwnGradients, Setting
+from dpdl.algorithms.disclosure import Setting
 from dpdl.algorithms.ngm import NGM
 from dpdl.errors import InputError
-from dpdl.net import Leaving, Net
-from dpdl.privacy.clipping import Unclipped
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.experiment.experiment import Experiment
+from dpdl.net import Gate, Leaving, Meter, Net
+from dpdl.net.net import ENTRIES
+from dpdl.planning.build import make_algorithm
+from dpdl.privacy.clip import Unclipped
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import EAVESDROPPER, USUAL
-from dpdl.run.experiment import Experiment
-from dpdl.run.observe import Gate, Meter
-from dpdl.run.planner import make_algorithm
 from dpdl.tasks.task import Task
-from dpdl.transport.threads import run_threads
+from dpdl.transport import Post
 from dpdl.types import Batch
-from tests.algorithms.crosses import GRAD, SETTINGS, SMALL, batches_of, play, seeded_noise
+from tests.algorithms.crosses import (
+    GRAD,
+    SETTINGS,
+    SMALL,
+    batches_of,
+    play,
+    seeded_noise,
+)
 from tests.conftest import small_module
+from tests.mechanisms import private_gradient
+from tests.places import on_threads
 from tests.reference.cga import Aggregation
 from tests.reference.compression import Feedback
 from tests.reference.ngm import Mean
@@ -45,9 +53,15 @@ def test_product_equals_plain_loops(kind: str, name: str) -> None:
     feedback = Feedback(SMALL.sizes)
     shared = {**SETTINGS, "noise": seeded_noise, "sent": feedback}
     if kind == "ngm":
-        reference, algorithm = Mean(graph.W, small_module(), **shared, a=0.3), NGM(0.1, momentum=0.7, data_share=0.3)
+        reference, algorithm = (
+            Mean(graph.W, small_module(), **shared, a=0.3),
+            NGM(0.1, momentum=0.7, data_share=0.3),
+        )
     else:
-        reference, algorithm = Aggregation(graph.W, small_module(), **shared), CGA(0.1, momentum=0.7)
+        reference, algorithm = (
+            Aggregation(graph.W, small_module(), **shared),
+            CGA(0.1, momentum=0.7, margin=0.0),
+        )
     reference.start(SMALL.initial)
     for t in range(1, 5):
         reference.round(t, [list(zip(b.x, b.y, strict=True)) for b in batches_of(5, t)])
@@ -62,14 +76,26 @@ def test_product_equals_plain_loops(kind: str, name: str) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(1, 20), min_size=1, max_size=4), st.integers(0, 2**32), st.booleans())
-def test_a_message_is_a_bit_per_entry_and_a_size_per_tensor(sizes: list[int], seed: int, zero: bool) -> None:
-    row = torch.from_numpy(np.random.default_rng(seed).standard_normal(sum(sizes))).float()
+@given(
+    st.lists(st.integers(1, 20), min_size=1, max_size=4),
+    st.integers(0, 2**32),
+    st.booleans(),
+)
+def test_a_message_is_a_bit_per_entry_and_a_size_per_tensor(
+    sizes: list[int], seed: int, zero: bool
+) -> None:
+    row = torch.from_numpy(
+        np.random.default_rng(seed).standard_normal(sum(sizes))
+    ).float()
     if zero:
         row[: sizes[0]] = 0
     message = encode(row, tuple(sizes))
     assert message.dtype == np.uint8
-    assert len(message) == width(tuple(sizes)) == math.ceil(sum(sizes) / 8) + 4 * len(sizes)
+    assert (
+        len(message)
+        == width(tuple(sizes))
+        == math.ceil(sum(sizes) / 8) + 4 * len(sizes)
+    )
     found = decode(torch.from_numpy(message), tuple(sizes), row)
     assert found.dtype == row.dtype
     for part, back in zip(row.split(sizes), found.split(sizes), strict=True):
@@ -88,8 +114,9 @@ def test_what_was_left_out_is_sent_later() -> None:
     largest = 0.0
     for _ in range(50):
         answers = torch.randn(len(total), 100, dtype=torch.float64, generator=draw)
-        signs = Signs(net, error, sizes)
-        received = signs.reply("gradient", answers)
+        signs = Signs(error, sizes, slots(net))
+        with net.replies_as(signs):
+            received = net.reply("gradient", answers)
         for k, at in slots(net).items():
             wanted = answers[k] + error[at]
             assert torch.equal(signs.error[at], wanted - received[k])
@@ -99,7 +126,9 @@ def test_what_was_left_out_is_sent_later() -> None:
     for k, at in slots(net).items():
         assert (total[k] - error[at]).abs().max() < 1e-12
         assert 0 < float(error[at].norm()) < 2 * largest
-    assert not total[net.own].any()  # what an agent answers to itself does not leave, and is exact
+    assert not total[
+        net.own
+    ].any()  # what an agent answers to itself does not leave, and is exact
 
 
 def test_the_bytes_counted_at_the_exit_are_those_of_the_signs() -> None:
@@ -108,7 +137,12 @@ def test_the_bytes_counted_at_the_exit_are_those_of_the_signs() -> None:
     def count(algorithm: Algorithm) -> dict[str, int]:
         seen.clear()
         meter = Meter(5)
-        play(algorithm, graph, 1, seen=[Gate(algorithm.releases(GRAD)), meter, seen.append])
+        play(
+            algorithm,
+            graph,
+            1,
+            seen=[Gate(algorithm.releases(GRAD)), meter, seen.append],
+        )
         assert int(meter.bytes.sum()) == sum(leaving.bytes for leaving in seen)
         return {leaving.channel: leaving.bytes for leaving in seen}
 
@@ -124,75 +158,107 @@ def test_a_large_model_in_float32_needs_a_32nd() -> None:
 
 
 @pytest.mark.parametrize("processes", [2, 3])
-@pytest.mark.parametrize("algorithm", [SOUND, CGA(0.1, momentum=0.7)], ids=["dpdl-sound", "cga"])
-def test_bits_do_not_depend_on_the_placement(processes: int, algorithm: Algorithm) -> None:
+@pytest.mark.parametrize(
+    "algorithm", [SOUND, CGA(0.1, momentum=0.7)], ids=["dpdl-sound", "cga"]
+)
+def test_bits_do_not_depend_on_the_placement(
+    processes: int, algorithm: Algorithm
+) -> None:
     graph = graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1)
-    alone, found = play(Compressed(algorithm), graph, 3), []
+    alone = play(Compressed(algorithm), graph, 3)
 
-    def work(transport) -> None:
-        found.append((transport.rank, play(Compressed(algorithm), graph, 3, transport)))
+    def work(post: Post) -> State:
+        return play(Compressed(algorithm), graph, 3, post)
 
-    run_threads(processes, work)
-    (together,) = [state for rank, state in found if rank == 0]
+    together = on_threads(processes, work)[0]
     assert set(together) == set(alone) == {*algorithm.init(torch.zeros(1, 1)), "error"}
     assert all(torch.equal(together[key], alone[key]) for key in alone)
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("entries", [1, 9 * SMALL.size])
-@pytest.mark.parametrize("algorithm", [SOUND, CGA(0.1, momentum=0.7)], ids=["dpdl-sound", "cga"])
-def test_parts_send_the_same_signs(algorithm: Algorithm, entries: int, processes: int, monkeypatch) -> None:
-    graph, found = graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1), {}
+@pytest.mark.parametrize(
+    "algorithm", [SOUND, CGA(0.1, momentum=0.7)], ids=["dpdl-sound", "cga"]
+)
+def test_parts_send_the_same_signs(
+    algorithm: Algorithm, entries: int, processes: int
+) -> None:
+    graph = graphs.build("erdos-renyi:0.5", 6, "sinkhorn", 1)
     seen: dict[bool, list[bytes]] = {}
 
-    def played(parts: bool, transport=None):
+    def played(parts: bool, post: Post | None = None, most: int = ENTRIES) -> State:
         heard = seen.setdefault(parts, [])
 
         def hear(leaving: Leaving) -> None:
-            heard.extend(leaving.channel.encode() + bytes(row) for row in leaving.rows[leaving.at].numpy())
+            heard.extend(
+                leaving.channel.encode() + bytes(row)
+                for row in leaving.rows[leaving.at].numpy()
+            )
 
-        return play(Compressed(algorithm), graph, 3, transport, [hear])
+        return play(Compressed(algorithm), graph, 3, post, [hear], most)
 
     whole = played(False)
-    monkeypatch.setattr("dpdl.net.ENTRIES", entries)
-    run_threads(processes, lambda transport: found.update({transport.rank: played(True, transport)}))
-    assert set(found[0]) == set(whole)
-    assert all(torch.equal(found[0][key], whole[key]) for key in whole)
+    found = on_threads(processes, lambda post: played(True, post, entries))[0]
+    assert set(found) == set(whole)
+    assert all(torch.equal(found[key], whole[key]) for key in whole)
     assert sorted(seen[True]) == sorted(seen[False])
 
 
 def test_a_reply_is_compressed_once_a_round() -> None:
     net = Net(graphs.ring(3))
-    signs = Signs(net, torch.zeros(3, 2, 4), (4,))
-    signs.reply("gradient", torch.ones(9, 4))
-    with pytest.raises(KeyError):
-        signs.reply("gradient", torch.ones(9, 4))
+    signs = Signs(torch.zeros(3, 2, 4), (4,), slots(net))
+    with net.replies_as(signs):
+        net.reply("gradient", torch.ones(9, 4))
+        with pytest.raises(KeyError):
+            net.reply("gradient", torch.ones(9, 4))
+
+
+def test_replies_leave_as_they_are_outside_of_a_compressed_round() -> None:
+    net, seen = Net(graphs.ring(3)), torch.ones(9, 4)
+    signs = Signs(torch.zeros(3, 2, 4), (4,), slots(net))
+    with pytest.raises(ValueError, match="on purpose"), net.replies_as(signs):
+        raise ValueError("on purpose")
+    assert net.reply("gradient", seen) is seen
 
 
 def test_a_round_does_not_change_the_state_it_is_given() -> None:
     algorithm, net = Compressed(SOUND), Net(graphs.ring(4))
-    first, _ = algorithm.round(algorithm.init(SMALL.initial.repeat(4, 1)), batches_of(4, 1), net, GRAD, 1)
+    first, _ = algorithm.round(
+        algorithm.init(SMALL.initial.repeat(4, 1)), batches_of(4, 1), net, GRAD, 1
+    )
     before = {name: rows.clone() for name, rows in first.items()}
     second, _ = algorithm.round(first, batches_of(4, 2), net, GRAD, 2)
     assert all(torch.equal(first[name], before[name]) for name in first)
     assert not torch.equal(second["error"], first["error"])
-    forgotten, _ = algorithm.round({**first, "error": first["error"] * 0}, batches_of(4, 2), net, GRAD, 2)
+    forgotten, _ = algorithm.round(
+        {**first, "error": first["error"] * 0}, batches_of(4, 2), net, GRAD, 2
+    )
     assert not torch.equal(forgotten["x"], second["x"])
 
 
 AT = Setting(8.0, 70, 44_426, 1e-12)
 
 
-@pytest.mark.parametrize("inner", [SOUND, PLAIN, NGM(0.1, momentum=0.7)], ids=["dpdl-sound", "dpdl", "ngm"])
+@pytest.mark.parametrize(
+    "inner", [SOUND, PLAIN, NGM(0.1, momentum=0.7)], ids=["dpdl-sound", "dpdl", "ngm"]
+)
 def test_every_listener_counts_as_an_eavesdropper(inner: Algorithm) -> None:
     graph = graphs.build("star", 5, "metropolis", 0)
     found, plain = Compressed(inner).disclosure, inner.disclosure
     for i in range(5):
         heard = plain.exposure(graph, i, EAVESDROPPER)
         for threat in USUAL:
-            assert found.exposure(graph, i, threat) == heard >= plain.exposure(graph, i, threat)
-            assert found.effect(graph, i, threat, AT) == plain.effect(graph, i, EAVESDROPPER, AT)
-            assert found.sigma(graph, i, threat, AT, 2.0) == plain.sigma(graph, i, EAVESDROPPER, AT, 2.0)
+            assert (
+                found.exposure(graph, i, threat)
+                == heard
+                >= plain.exposure(graph, i, threat)
+            )
+            assert found.effect(graph, i, threat, AT) == plain.effect(
+                graph, i, EAVESDROPPER, AT
+            )
+            assert found.sigma(graph, i, threat, AT, 2.0) == plain.sigma(
+                graph, i, EAVESDROPPER, AT, 2.0
+            )
         assert found.rounds(graph, i, 7) == 7
         assert found.active(graph, i, 3)
     tensors = Compressed(DPDL(0.1, momentum=0.7, alpha=1.5, cosine="tensor"))
@@ -200,7 +266,9 @@ def test_every_listener_counts_as_an_eavesdropper(inner: Algorithm) -> None:
 
 
 def test_only_the_private_channel_is_declared_as_signs() -> None:
-    declared = {release.channel: release for release in Compressed(SOUND).releases(GRAD)}
+    declared = {
+        release.channel: release for release in Compressed(SOUND).releases(GRAD)
+    }
     assert declared["gradient"].carries.startswith("signs")
     assert declared["gradient"].private
     assert [declared[name] for name in ("model", "momentum")] == [
@@ -209,11 +277,8 @@ def test_only_the_private_channel_is_declared_as_signs() -> None:
 
 
 def test_algorithms_without_replies_are_refused() -> None:
-    class Own:
-        disclosure = OwnGradients()
-
-    with pytest.raises(InputError, match="Own sends none"):
-        Compressed(Own())
+    with pytest.raises(InputError, match="DPSGD sends none"):
+        Compressed(DPSGD(0.1, momentum=0.7))
     with pytest.raises(InputError, match="NGM sends none"):
         Compressed(NGM(0.1, momentum=0.7, data_share=0.0))
 
@@ -222,14 +287,20 @@ def test_an_experiment_asks_for_it() -> None:
     def made(**options) -> Algorithm:
         return make_algorithm(Experiment(dataset="digits", **options).resolved())
 
-    assert isinstance(made(algorithm="dpdl-sound", compress="sign").algorithm, SoundDPDL)
+    assert isinstance(
+        made(algorithm="dpdl-sound", compress="sign").algorithm, SoundDPDL
+    )
     assert isinstance(made(algorithm="dpdl-sound"), SoundDPDL)
-    with pytest.raises(InputError, match="exclude each other"):
-        made(algorithm="dpdl-sound", compress="sign", noise_split="calibrated")
+    split = made(algorithm="dpdl-sound", compress="sign", noise_split="calibrated")
+    with pytest.raises(InputError, match="the same noise on all edges"):
+        split.check(graphs.ring(4))
 
 
 def test_one_agent_alone_has_nothing_to_compress() -> None:
-    plain, signs = play(SOUND, graphs.complete(1), 2), play(Compressed(SOUND), graphs.complete(1), 2)
+    plain, signs = (
+        play(SOUND, graphs.complete(1), 2),
+        play(Compressed(SOUND), graphs.complete(1), 2),
+    )
     assert torch.equal(plain["x"], signs["x"])
     assert signs["error"].shape == (1, 0, SMALL.size)
 
@@ -247,8 +318,11 @@ def test_dpdl_sound_still_learns() -> None:
     y = x @ torch.randn(4, 3, 1, generator=draw, dtype=torch.float64)
     optimum = torch.linalg.lstsq(x.flatten(0, 1), y.flatten(0, 1)).solution.flatten()
     task = Task(Line(), loss=nn.functional.mse_loss, dtype=torch.float64)
-    grad = PrivateGradient(task, Unclipped(6), 0.0, 6, Reproducible(0))
-    algorithm, net = Compressed(SoundDPDL(lr=0.02, momentum=0.7, alpha=1.5)), Net(graphs.complete(4))
+    grad = private_gradient(task, Unclipped(), 0.0, 6, Reproducible(0))
+    algorithm, net = (
+        Compressed(SoundDPDL(lr=0.02, momentum=0.7, alpha=1.5)),
+        Net(graphs.complete(4)),
+    )
     batches = [Batch(x[k], y[k], torch.arange(6)) for k in range(4)]
     state = algorithm.init(task.initial.repeat(4, 1))
     first = float((state["x"] - optimum).norm(dim=1).mean())

@@ -9,12 +9,12 @@ from dpdl import graph as graphs
 from dpdl.algorithms.netfleet import NetFleet
 from dpdl.graph import Graph
 from dpdl.net import Net
-from dpdl.privacy.clipping import Unclipped
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.clip import Unclipped
 from dpdl.privacy.noise import Reproducible
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.algorithms import tracking
+from tests.mechanisms import private_gradient
 from tests.reference.netfleet import NetFleetLoops
 
 
@@ -24,9 +24,15 @@ def test_product_equals_net_fleet_as_plain_loops(graph: Graph, tau: int) -> None
     """The loops take the gradient at the end of a step, as the paper does; the product at the start of the next."""
     loops = tracking.reference(NetFleetLoops, graph, tau=tau)
     loops.begin(tracking.samples_of(1))
-    for t, state in enumerate(tracking.play(NetFleet(local_steps=tau, **tracking.OPTIONS), graph), 1):
+    for t, state in enumerate(
+        tracking.play(NetFleet(local_steps=tau, **tracking.OPTIONS), graph), 1
+    ):
         assert tracking.apart(state["g"], loops.g) < 1e-10
-        y = [loops.mixed(i, loops.y) for i in range(tracking.AGENTS)] if t % tau == 0 else loops.y
+        y = (
+            [loops.mixed(i, loops.y) for i in range(tracking.AGENTS)]
+            if t % tau == 0
+            else loops.y
+        )
         assert tracking.apart(state["y"], y) < 1e-10
         loops.round(t, tracking.samples_of(t + 1))
         assert tracking.apart(state["x"], loops.x) < 1e-10
@@ -35,7 +41,9 @@ def test_product_equals_net_fleet_as_plain_loops(graph: Graph, tau: int) -> None
 
 @pytest.mark.parametrize("tau", [1, 2])
 @tracking.several_graphs
-def test_mean_tracker_is_the_mean_of_the_stored_noisy_gradients(graph: Graph, tau: int) -> None:
+def test_mean_tracker_is_the_mean_of_the_stored_noisy_gradients(
+    graph: Graph, tau: int
+) -> None:
     for state in tracking.play(NetFleet(local_steps=tau, **tracking.OPTIONS), graph):
         assert (state["y"].mean(dim=0) - state["g"].mean(dim=0)).abs().max() < 1e-12
         assert state["g"].norm() > 0.1
@@ -58,10 +66,12 @@ def test_the_smallest_eigenvalue_limits_the_step(name: str) -> None:
     values, vectors = np.linalg.eigh(graph.W)
     most = (1 + values[0]) ** 2 / 2
     start = torch.from_numpy(np.repeat(vectors[:, :1], 3, axis=1))
-    x = (3 / 2) ** 0.5 * torch.eye(3, dtype=torch.float64)  # the mean of three squares: curvature 1
+    x = (3 / 2) ** 0.5 * torch.eye(
+        3, dtype=torch.float64
+    )  # the mean of three squares: curvature 1
     batches = [Batch(x, torch.zeros(3, 1, dtype=torch.float64), torch.arange(3))] * 10
     task = Task(tracking.Line(), loss=nn.functional.mse_loss, dtype=torch.float64)
-    grad = PrivateGradient(task, Unclipped(3), 0.0, 3, Reproducible(0))
+    grad = private_gradient(task, Unclipped(), 0.0, 3, Reproducible(0))
 
     def end(lr: float) -> float:
         algorithm, net = NetFleet(lr=lr, local_steps=1), Net(graph)
@@ -75,16 +85,24 @@ def test_the_smallest_eigenvalue_limits_the_step(name: str) -> None:
 
 def test_nothing_is_sent_between_two_exchanges() -> None:
     algorithm = NetFleet(lr=0.1, local_steps=3)
-    tap = tracking.taped(algorithm, [[tracking.nothing()] * 5] * 7, tracking.only_noise())
-    declared = {release.channel for release in algorithm.releases(tracking.only_noise())}
+    tap = tracking.taped(
+        algorithm, [[tracking.nothing()] * 5] * 7, tracking.only_noise()
+    )
+    declared = {
+        release.channel for release in algorithm.releases(tracking.only_noise())
+    }
     assert [t for t, round in enumerate(tap.rounds, 1) if round] == [3, 6]
     for round in (tap.rounds[2], tap.rounds[5]):
         assert set(round) == declared == {"model", "tracker"}
-        assert all(len(found) == 1 and len(found[0].edges) == 10 for found in round.values())
+        assert all(
+            len(found) == 1 and len(found[0].edges) == 10 for found in round.values()
+        )
 
 
 @pytest.mark.parametrize("tau", [1, 4])
-def test_stored_noise_does_not_accumulate_in_the_mean_tracker_but_fresh_noise_does(tau: int) -> None:
+def test_stored_noise_does_not_accumulate_in_the_mean_tracker_but_fresh_noise_does(
+    tau: int,
+) -> None:
     one_dose = 1 / 5
     found = tracking.noise_of_mean_tracker(NetFleet(lr=0.1, local_steps=tau), "y", 40)
     assert all(0.6 * one_dose < variance < 1.5 * one_dose for variance in found)
@@ -99,14 +117,20 @@ def test_stored_noise_does_not_accumulate_in_the_mean_tracker_but_fresh_noise_do
     assert y.mean(dim=0).var() > 25 * one_dose
 
 
-def test_one_record_of_a_local_step_moves_what_leaves_by_at_most_what_is_declared() -> None:
+def test_one_record_of_a_local_step_moves_what_leaves_by_at_most_what_is_declared() -> (
+    None
+):
     algorithm = NetFleet(lr=0.1, local_steps=3)
-    declared = {release.channel: release for release in algorithm.releases(tracking.gradient())}
+    declared = {
+        release.channel: release for release in algorithm.releases(tracking.gradient())
+    }
     bound = tracking.C / tracking.B
     assert declared["tracker"].private and declared["model"].private
     assert declared["tracker"].sensitivity == bound
     assert declared["model"].sensitivity == pytest.approx(0.1 * bound)
-    assert {release.noise_multiplier for release in declared.values()} == {tracking.SIGMA}
+    assert {release.noise_multiplier for release in declared.values()} == {
+        tracking.SIGMA
+    }
     # A local step between two exchanges is in the model, and no longer in the tracker.
     between = tracking.movement(algorithm, 6, where=4)
     assert between[2] == {"model": 0, "tracker": 0}
@@ -118,9 +142,13 @@ def test_one_record_of_a_local_step_moves_what_leaves_by_at_most_what_is_declare
     assert exchange[2]["model"] == 0
 
 
-def test_with_an_exchange_in_every_round_only_the_tracker_carries_the_new_gradient() -> None:
+def test_with_an_exchange_in_every_round_only_the_tracker_carries_the_new_gradient() -> (
+    None
+):
     algorithm = NetFleet(lr=0.1, local_steps=1)
-    declared = {release.channel: release for release in algorithm.releases(tracking.gradient())}
+    declared = {
+        release.channel: release for release in algorithm.releases(tracking.gradient())
+    }
     assert declared["tracker"].private and not declared["model"].private
     moved = tracking.movement(algorithm, 2, where=2)
     assert moved[1]["tracker"] == pytest.approx(tracking.C / tracking.B)
@@ -128,5 +156,10 @@ def test_with_an_exchange_in_every_round_only_the_tracker_carries_the_new_gradie
 
 
 def test_without_clipping_no_sensitivity_is_declared() -> None:
-    grad = PrivateGradient(tracking.gradient().model, Unclipped(4), 0.0, 4, Reproducible(0))
-    assert {release.sensitivity for release in NetFleet(lr=0.1, local_steps=3).releases(grad)} == {None}
+    grad = private_gradient(
+        tracking.gradient().model, Unclipped(), 0.0, 4, Reproducible(0)
+    )
+    assert {
+        release.sensitivity
+        for release in NetFleet(lr=0.1, local_steps=3).releases(grad)
+    } == {None}

@@ -23,7 +23,9 @@ GRAPHS = [
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: g.name)
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_exposure_is_the_advantage_of_the_best_test_on_the_joint_gaussian_view(graph, steps: int) -> None:
+def test_exposure_is_the_advantage_of_the_best_test_on_the_joint_gaussian_view(
+    graph, steps: int
+) -> None:
     found = exposures(graph, steps)
     for v in range(len(graph)):
         forms = view(graph.W, steps, v)
@@ -40,16 +42,22 @@ def test_exposures_of_the_cube_by_hand() -> None:
     """
     found = exposures(graphs.hypercube(16), 2)[:, 0]
     far = [bin(u).count("1") for u in range(16)]
-    assert found == pytest.approx([{0: 1, 1: 1, 2: 2 / 3}.get(d, 0) for d in far], abs=1e-12)
+    assert found == pytest.approx(
+        [{0: 1, 1: 1, 2: 2 / 3}.get(d, 0) for d in far], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("N", [9, 10])
-def test_on_a_ring_everyone_within_reach_is_exposed_fully_and_nobody_else(N: int, steps: int) -> None:
+def test_on_a_ring_everyone_within_reach_is_exposed_fully_and_nobody_else(
+    N: int, steps: int
+) -> None:
     """Each step gives the next agent away: its neighbours' shares in the message are known and subtracted."""
     distance = np.abs(np.subtract.outer(np.arange(N), np.arange(N)))
     distance = np.minimum(distance, N - distance)
-    assert exposures(graphs.ring(N), steps) == pytest.approx((distance <= steps).astype(float), abs=1e-10)
+    assert exposures(graphs.ring(N), steps) == pytest.approx(
+        (distance <= steps).astype(float), abs=1e-10
+    )
 
 
 @pytest.mark.parametrize("steps", [2, 3, 4])
@@ -73,14 +81,20 @@ def test_the_published_sum_is_the_sum_over_messages() -> None:
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: g.name)
 def test_all_others_together_have_the_local_level(graph) -> None:
     for u in range(len(graph)):
-        assert exposure(graph, 1, [v for v in range(len(graph)) if v != u])[u] == pytest.approx(1)
+        assert exposure(graph, 1, [v for v in range(len(graph)) if v != u])[
+            u
+        ] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda g: g.name)
-def test_exposure_grows_with_steps_and_with_listeners_and_stays_in_bounds(graph) -> None:
+def test_exposure_grows_with_steps_and_with_listeners_and_stays_in_bounds(
+    graph,
+) -> None:
     few, more = exposures(graph, 2), exposures(graph, 3)
     assert (few <= more + 1e-10).all()
-    assert (exposure(graph, 2, [0, 1]) >= np.maximum(few[:, 0], few[:, 1]) - 1e-10).all()
+    assert (
+        exposure(graph, 2, [0, 1]) >= np.maximum(few[:, 0], few[:, 1]) - 1e-10
+    ).all()
     assert ((few >= 0) & (few <= 1)).all()
     assert few[graph.W > 0] == pytest.approx(1)  # a neighbour hears y^0 itself
 
@@ -91,7 +105,9 @@ def test_exposure_does_not_depend_on_the_acceleration() -> None:
     powers = [np.linalg.matrix_power(graph.W, t) for t in range(3)]
     around = [int(w) for w in graph.neighbours(2) if w != 2]
     forms = np.vstack([np.eye(8)[[2]], *(P[around] for P in powers)])
-    assert exposures(graph, 3)[:, 2] == pytest.approx([advantage(forms, u) for u in range(8)], abs=1e-8)
+    assert exposures(graph, 3)[:, 2] == pytest.approx(
+        [advantage(forms, u) for u in range(8)], abs=1e-8
+    )
 
 
 def test_the_polynomials_are_what_the_agents_send() -> None:

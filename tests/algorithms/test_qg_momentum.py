@@ -7,20 +7,33 @@ from dpdl import graph as graphs
 from dpdl.algorithms.dpsgd import DPSGD
 from dpdl.algorithms.qg_momentum import QGMomentum
 from dpdl.net import Leaving, Net
-from dpdl.privacy.clipping import PerSample, Unclipped
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.clip import PerSample, Unclipped
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.threats import USUAL
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
-from tests.algorithms.twins import GRAPHS, SIGMA, STEP, B, C, Quadratics, apart, batches_of, plain, product
+from tests.algorithms.twins import (
+    GRAPHS,
+    SIGMA,
+    STEP,
+    B,
+    C,
+    Quadratics,
+    apart,
+    batches_of,
+    plain,
+    product,
+)
 from tests.conftest import small_batch, small_module
+from tests.mechanisms import private_gradient
 from tests.reference.qg_momentum import PlainQGMomentum
 
 
 @pytest.mark.parametrize(("name", "weights"), GRAPHS)
 @pytest.mark.parametrize(("beta", "mu"), [(0.9, 0.9), (0.5, 0.2)])
-def test_product_equals_its_plain_loops(name: str, weights: str, beta: float, mu: float) -> None:
+def test_product_equals_its_plain_loops(
+    name: str, weights: str, beta: float, mu: float
+) -> None:
     graph = graphs.build(name, 5, weights, 7)
     state = product(QGMomentum(momentum=beta, tracking=mu, **STEP), graph, 7)
     twin = plain(PlainQGMomentum, graph, 7, beta=beta, mu=mu)
@@ -30,7 +43,9 @@ def test_product_equals_its_plain_loops(name: str, weights: str, beta: float, mu
 
 
 @pytest.mark.parametrize(("name", "weights"), GRAPHS)
-def test_on_any_graph_the_mean_model_follows_the_momentum_recursion_of_one_agent(name: str, weights: str) -> None:
+def test_on_any_graph_the_mean_model_follows_the_momentum_recursion_of_one_agent(
+    name: str, weights: str
+) -> None:
     """Mixing keeps the mean, so the mean of (x - x') / eta is the mean of m, and with c = mu + (1 - mu) beta
 
     mean x_{t+1} = mean x_t - eta (g_t + beta (1 - mu) sum_{s < t} c^{t-1-s} g_s),   g = the mean gradient.
@@ -38,7 +53,7 @@ def test_on_any_graph_the_mean_model_follows_the_momentum_recursion_of_one_agent
     beta, mu, eta = 0.8, 0.6, 0.1
     graph = graphs.build(name, 5, weights, 7)
     task = Task(small_module(), dtype=torch.float64)
-    grad = PrivateGradient(task, PerSample(C, B), SIGMA, B, Reproducible(2))
+    grad = private_gradient(task, PerSample(C), SIGMA, B, Reproducible(2))
     net, algorithm = Net(graph), QGMomentum(lr=eta, momentum=beta, tracking=mu)
     state, c = algorithm.init(task.initial.repeat(5, 1)), mu + (1 - mu) * beta
     g: list[torch.Tensor] = []
@@ -48,7 +63,9 @@ def test_on_any_graph_the_mean_model_follows_the_momentum_recursion_of_one_agent
         g.append(grad.own(state["x"], batches, net.selves, t).private.mean(0))
         past = sum((c ** (t - 2 - s) * g[s] for s in range(t - 1)), torch.zeros_like(x))
         state, _ = algorithm.round(state, batches, net, grad, t)
-        assert (state["x"].mean(0) - (x - eta * (g[-1] + beta * (1 - mu) * past))).abs().max() < 1e-12
+        assert (
+            state["x"].mean(0) - (x - eta * (g[-1] + beta * (1 - mu) * past))
+        ).abs().max() < 1e-12
 
 
 def test_without_momentum_it_is_the_mixed_step_whatever_is_tracked() -> None:
@@ -57,7 +74,9 @@ def test_without_momentum_it_is_the_mixed_step_whatever_is_tracked() -> None:
         state = world.train(QGMomentum(lr=0.05, momentum=0.0, tracking=mu), graph, 3)
         x = torch.zeros(5, 3, dtype=torch.float64)
         for _ in range(3):
-            x = torch.from_numpy(graph.W.copy()) @ (x - 0.05 * (torch.einsum("nij,nj->ni", world.H, x) - world.b))
+            x = torch.from_numpy(graph.W.copy()) @ (
+                x - 0.05 * (torch.einsum("nij,nj->ni", world.H, x) - world.b)
+            )
         assert (state["x"] - x).abs().max() < 1e-12
 
 
@@ -68,7 +87,9 @@ def test_local_gradients_that_cancel_leave_no_momentum_on_a_complete_graph() -> 
     remembered = {}
     for kind, options, key in ((QGMomentum, {"tracking": 0.9}, "mh"), (DPSGD, {}, "m")):
         algorithm = kind(lr=0.05, momentum=0.9, **options)
-        state, _ = algorithm.round(algorithm.init(x), world.batches, Net(graph), world.grad, 1)
+        state, _ = algorithm.round(
+            algorithm.init(x), world.batches, Net(graph), world.grad, 1
+        )
         remembered[kind] = float(state[key].abs().max())
     assert remembered[QGMomentum] < 1e-12
     assert remembered[DPSGD] > 0.1
@@ -76,10 +97,14 @@ def test_local_gradients_that_cancel_leave_no_momentum_on_a_complete_graph() -> 
 
 def _sent(algorithm: QGMomentum, batches: list[Batch]) -> list[Leaving]:
     task = Task(small_module(), dtype=torch.float64)
-    grad = PrivateGradient(task, PerSample(C, B), 0.0, B, Reproducible(4))
+    grad = private_gradient(task, PerSample(C), 0.0, B, Reproducible(4))
     seen: list[Leaving] = []
     algorithm.round(
-        algorithm.init(task.initial.repeat(5, 1)), batches, Net(graphs.ring(5), observers=[seen.append]), grad, 1
+        algorithm.init(task.initial.repeat(5, 1)),
+        batches,
+        Net(graphs.ring(5), observers=[seen.append]),
+        grad,
+        1,
     )
     return seen
 
@@ -90,16 +115,24 @@ def test_one_record_moves_the_one_message_by_at_most_the_declared_sensitivity() 
     less = [*whole[:2], Batch(*(part[1:] for part in whole[2])), *whole[3:]]
     (before,), (after,) = _sent(algorithm, whole), _sent(algorithm, less)
     moved = (before.rows - after.rows).norm(dim=1)
-    grad = PrivateGradient(Task(small_module()), PerSample(C, B), SIGMA, B, Reproducible(4))
+    grad = private_gradient(
+        Task(small_module()), PerSample(C), SIGMA, B, Reproducible(4)
+    )
     (release,) = algorithm.releases(grad)
-    assert (release.channel, release.private, release.noise_multiplier) == (before.channel, True, SIGMA)
+    assert (release.channel, release.private, release.noise_multiplier) == (
+        before.channel,
+        True,
+        SIGMA,
+    )
     assert release.sensitivity == pytest.approx(0.3 * C / B)
     assert 0 < moved[2] <= release.sensitivity * (1 + 1e-9)
     assert moved[[0, 1, 3, 4]].max() == 0
-    assert {algorithm.disclosure.exposure(graphs.ring(5), 0, threat) for threat in USUAL} == {1.0}
+    assert {
+        algorithm.disclosure.exposure(graphs.ring(5), 0, threat) for threat in USUAL
+    } == {1.0}
 
 
 def test_without_clipping_no_sensitivity_is_declared() -> None:
-    grad = PrivateGradient(Task(small_module()), Unclipped(6), 1.5, 6, Reproducible(4))
+    grad = private_gradient(Task(small_module()), Unclipped(), 1.5, 6, Reproducible(4))
     (release,) = QGMomentum(lr=0.3, momentum=0.9, tracking=0.9).releases(grad)
     assert release.sensitivity is None

@@ -14,18 +14,24 @@ from dpdl.algorithms.base import Algorithm
 from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.net import Leaving, Net
-from dpdl.privacy.clipping import PerSample, Unclipped
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.clip import PerSample, Unclipped
+from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.noise import Reproducible
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.conftest import small_batch, small_module
+from tests.mechanisms import private_gradient
 from tests.reference.gradient_tracking import Sample
 
 AGENTS, ROUNDS = 5, 4
 B, C, SIGMA = 6, 0.6, 1.3
 LR, LR_DECAY, DECAY = 0.1, 0.5, 0.01  # the step is halved every two rounds
-OPTIONS: dict[str, Any] = {"lr": LR, "lr_decay": LR_DECAY, "lr_decay_every": 2, "weight_decay": DECAY}
+OPTIONS: dict[str, Any] = {
+    "lr": LR,
+    "lr_decay": LR_DECAY,
+    "lr_decay_every": 2,
+    "weight_decay": DECAY,
+}
 
 several_graphs = pytest.mark.parametrize(
     "graph",
@@ -52,17 +58,27 @@ def starts() -> Tensor:
     """A different model for every agent."""
     task = Task(small_module(), dtype=torch.float64)
     rows = task.initial.repeat(AGENTS, 1)
-    return rows + 0.1 * torch.randn(rows.shape, dtype=rows.dtype, generator=torch.Generator().manual_seed(8))
+    return rows + 0.1 * torch.randn(
+        rows.shape, dtype=rows.dtype, generator=torch.Generator().manual_seed(8)
+    )
 
 
-def gradient(sigma: float = SIGMA, seed: int = 0, task: Task | None = None) -> PrivateGradient:
+def gradient(
+    sigma: float = SIGMA, seed: int = 0, task: Task | None = None
+) -> PrivateGradient:
     task = task or Task(small_module(), dtype=torch.float64)
-    return PrivateGradient(task, PerSample(C, B), sigma, B, Reproducible(seed))
+    return private_gradient(task, PerSample(C), sigma, B, Reproducible(seed))
 
 
-def play(algorithm: Algorithm, graph: Graph, observers: Sequence[Any] = ()) -> Iterator[Mapping[str, Tensor]]:
+def play(
+    algorithm: Algorithm, graph: Graph, observers: Sequence[Any] = ()
+) -> Iterator[Mapping[str, Tensor]]:
     """The state after every round, with noise on."""
-    net, grad, state = Net(graph, observers=observers), gradient(), algorithm.init(starts())
+    net, grad, state = (
+        Net(graph, observers=observers),
+        gradient(),
+        algorithm.init(starts()),
+    )
     for t in range(1, ROUNDS + 1):
         state, _ = algorithm.round(state, batches_of(t), net, grad, t)
         yield state
@@ -75,7 +91,18 @@ def reference(kind: type, graph: Graph, **more: Any) -> Any:
         return torch.from_numpy(generator(0, "noise", t, i, j).standard_normal(length))
 
     eta = [LR * LR_DECAY ** (k // 2) for k in range(ROUNDS)]
-    return kind(graph.W, small_module(), eta, DECAY, C, SIGMA, B, noise, x=list(starts()), **more)
+    return kind(
+        graph.W,
+        small_module(),
+        eta,
+        DECAY,
+        C,
+        SIGMA,
+        B,
+        noise,
+        x=list(starts()),
+        **more,
+    )
 
 
 def apart(rows: Tensor, expected: Sequence[Tensor]) -> float:
@@ -96,15 +123,20 @@ class Quadratics:
         draw = torch.Generator().manual_seed(0)
         self.graph = graphs.ring(5)
         # Hessians 2 A'A / B with eigenvalues from 0.64 to 1.44, different for every agent, so that few rounds suffice.
-        U, _, V = torch.linalg.svd(torch.randn(5, B, 3, generator=draw, dtype=torch.float64), full_matrices=False)
+        U, _, V = torch.linalg.svd(
+            torch.randn(5, B, 3, generator=draw, dtype=torch.float64),
+            full_matrices=False,
+        )
         lengths = 0.8 + 0.4 * torch.rand(5, 1, 3, generator=draw, dtype=torch.float64)
         self.A = (B / 2) ** 0.5 * (U * lengths) @ V
         y = self.A @ torch.randn(5, 3, 1, generator=draw, dtype=torch.float64)
         self.batches = [Batch(self.A[k], y[k], torch.arange(B)) for k in range(5)]
-        self.optimum = torch.linalg.lstsq(self.A.flatten(0, 1), y.flatten(0, 1)).solution.flatten()
+        self.optimum = torch.linalg.lstsq(
+            self.A.flatten(0, 1), y.flatten(0, 1)
+        ).solution.flatten()
         self.y = y
         self.task = Task(Line(), loss=nn.functional.mse_loss, dtype=torch.float64)
-        self.grad = PrivateGradient(self.task, Unclipped(B), 0.0, B, Reproducible(0))
+        self.grad = private_gradient(self.task, Unclipped(), 0.0, B, Reproducible(0))
         self.W = torch.from_numpy(self.graph.W.copy())
 
     def gradients(self, x: Tensor) -> Tensor:
@@ -148,7 +180,9 @@ class Tap:
         self.rounds[-1].setdefault(leaving.channel, []).append(kept)
 
 
-def taped(algorithm: Algorithm, rounds: Sequence[Sequence[Batch]], grad: PrivateGradient) -> Tap:
+def taped(
+    algorithm: Algorithm, rounds: Sequence[Sequence[Batch]], grad: PrivateGradient
+) -> Tap:
     """What leaves on a ring of five agents with these batches."""
     tap, graph = Tap(), graphs.ring(5)
     net = Net(graph, observers=[tap])
@@ -168,18 +202,31 @@ def movement(algorithm: Algorithm, rounds: int, where: int) -> list[dict[str, fl
     task = Task(Line(), loss=lambda out, y: (out * y).sum(), dtype=torch.float64)
     grad = gradient(0.0, task=task)
     draw = torch.Generator().manual_seed(1)
-    x = 3 * torch.randn(rounds, 5, 4, 3, generator=draw, dtype=torch.float64)  # long enough to be clipped
+    x = 3 * torch.randn(
+        rounds, 5, 4, 3, generator=draw, dtype=torch.float64
+    )  # long enough to be clipped
 
     def batch(t: int, i: int, less: bool) -> Batch:
         records = x[t, i, 1:] if less else x[t, i]
-        return Batch(records, torch.ones(len(records), 1, dtype=torch.float64), torch.arange(len(records)))
+        return Batch(
+            records,
+            torch.ones(len(records), 1, dtype=torch.float64),
+            torch.arange(len(records)),
+        )
 
     def sent(drop: bool) -> list[dict[str, Tensor]]:
-        plan = [[batch(t, i, drop and (t + 1, i) == (where, 2)) for i in range(5)] for t in range(rounds)]
-        return [{name: found[-1].rows[2] for name, found in r.items()} for r in taped(algorithm, plan, grad).rounds]
+        plan = [
+            [batch(t, i, drop and (t + 1, i) == (where, 2)) for i in range(5)]
+            for t in range(rounds)
+        ]
+        return [
+            {name: found[-1].rows[2] for name, found in r.items()}
+            for r in taped(algorithm, plan, grad).rounds
+        ]
 
     return [
-        {name: float((a[name] - b[name]).norm()) for name in a} for a, b in zip(sent(False), sent(True), strict=True)
+        {name: float((a[name] - b[name]).norm()) for name in a}
+        for a, b in zip(sent(False), sent(True), strict=True)
     ]
 
 
@@ -190,13 +237,17 @@ WIDE = 400
 
 def only_noise(seed: int = 0) -> PrivateGradient:
     """Private gradients of a wide model; with empty batches they are noise alone, of deviation 1."""
-    task = Task(nn.Linear(WIDE, 1, bias=False), loss=nn.functional.mse_loss, dtype=torch.float64)
-    return PrivateGradient(task, PerSample(1.0, 1), 1.0, 1, Reproducible(seed))
+    task = Task(
+        nn.Linear(WIDE, 1, bias=False), loss=nn.functional.mse_loss, dtype=torch.float64
+    )
+    return private_gradient(task, PerSample(1.0), 1.0, 1, Reproducible(seed))
 
 
 def nothing() -> Batch:
     return Batch(
-        torch.zeros(0, WIDE, dtype=torch.float64), torch.zeros(0, 1, dtype=torch.float64), torch.zeros(0).long()
+        torch.zeros(0, WIDE, dtype=torch.float64),
+        torch.zeros(0, 1, dtype=torch.float64),
+        torch.zeros(0).long(),
     )
 
 

@@ -11,7 +11,8 @@ import dpdl
 
 BEFORE = """
 import sys, types
-for name in ("dpdl.tasks.data", "dpdl.tasks.partition", "dpdl.run.plan", "dpdl.run.train", "dpdl.run.record"):
+for name in ("dpdl.tasks.data", "dpdl.tasks.partition", "dpdl.planning.plan",
+             "dpdl.training.train", "dpdl.training.recording"):
     sys.modules[name] = None
 sys.modules["dpdl"] = types.ModuleType("dpdl")
 sys.modules["dpdl"].__path__ = [{package!r}]
@@ -26,6 +27,10 @@ def run_alone(code: str, run: Path, folder: Path) -> None:
     shutil.copytree(run / "recording", folder / "recording")
     before = BEFORE.format(package=str(Path(dpdl.__file__).parent))
     done = subprocess.run(
-        [sys.executable, "-c", before + code], capture_output=True, text=True, check=False, cwd=folder
+        [sys.executable, "-c", before + code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr

@@ -6,41 +6,55 @@ from types import SimpleNamespace
 
 import torch
 
-from dpdl.attacks.harness import Outcome
-from dpdl.attacks.metrics import Score
+from dpdl.attacks.harness import Reconstructions
+from dpdl.attacks.metrics import ImageScore
 from dpdl.attacks.pictures import TRUTH, by_agent, by_round
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.tables import _means
-from dpdl.attacks.targets import Case
+from dpdl.attacks.targets import AttackCase
 
 
-def outcome(t: int, batch: int, value: float) -> Outcome:
+def outcome(t: int, batch: int, value: float) -> Reconstructions:
     """Truth is white times `value`, what was found half of that."""
     truth = torch.full((3, batch, 1, 12, 12), value)
     none = torch.zeros(3, 0, dtype=torch.int64)
-    return Outcome(Case("cg", t, batch), "peel", truth / 2, truth, none, none, torch.zeros(3))
+    return Reconstructions(
+        AttackCase("cg", t, batch), "peel", truth / 2, truth, none, none, torch.zeros(3)
+    )
 
 
-def attacked(*outcomes: Outcome) -> SimpleNamespace:
+def attacked(*outcomes: Reconstructions) -> SimpleNamespace:
     mean = torch.full((1, 12, 12), 0.25)
-    return SimpleNamespace(who="ND", outcomes=outcomes, pixels=Pixels((0.0,), (1.0,)), mean_image=mean)
+    return SimpleNamespace(
+        who="ND", outcomes=outcomes, pixels=Pixels((0.0,), (1.0,)), mean_image=mean
+    )
 
 
 def test_rounds_are_columns_and_only_the_smallest_batch_is_shown() -> None:
-    found = by_round([attacked(outcome(800, 1, 0.4), outcome(5, 1, 0.8), outcome(5, 4, 1.0))])
+    found = by_round(
+        [attacked(outcome(800, 1, 0.4), outcome(5, 1, 0.8), outcome(5, 4, 1.0))]
+    )
     assert found.columns == ["round 5", "round 800"]
-    assert [float(image.max()) for image in found.rows[TRUTH]] == [float(torch.tensor(v)) for v in (0.8, 0.4)]
+    assert [float(image.max()) for image in found.rows[TRUTH]] == [
+        float(torch.tensor(v)) for v in (0.8, 0.4)
+    ]
     assert [round(float(image.max()), 6) for image in found.rows["ND-CG"]] == [0.4, 0.2]
     assert found.captions["ND-CG"][0].startswith("MSE 0.16")
 
 
 def test_agents_are_columns_of_the_first_round_beside_a_guess() -> None:
     found = by_agent([attacked(outcome(800, 1, 0.4), outcome(5, 1, 0.8))])
-    assert found.columns == ["record 1", "record 2", "record 3"] and found.title.startswith("Round 5")
-    shown = {name: round(float(images[0].max()), 6) for name, images in found.rows.items()}
+    assert found.columns == [
+        "record 1",
+        "record 2",
+        "record 3",
+    ] and found.title.startswith("Round 5")
+    shown = {
+        name: round(float(images[0].max()), 6) for name, images in found.rows.items()
+    }
     assert list(shown.values()) == [0.8, 0.4, 0.25]
 
 
 def test_images_of_a_batch_count_once() -> None:
-    scores = [Score(mse, 0.0, 0.0, 0.0) for mse in (1.0, 3.0, 5.0, 5.0, 0.0, 2.0)]
+    scores = [ImageScore(mse, 0.0, 0.0, 0.0) for mse in (1.0, 3.0, 5.0, 5.0, 0.0, 2.0)]
     assert _means(scores, outcome(5, 2, 1.0)) == [2.0, 5.0, 1.0]

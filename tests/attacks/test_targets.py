@@ -9,12 +9,20 @@ import torch
 
 import dpdl
 from dpdl.algorithms import NAMES
-from dpdl.attacks.targets import SILENT, offered, target
-from dpdl.attacks.view import View
+from dpdl.attacks.recorded import Recording
+from dpdl.attacks.targets import offered, target
 from dpdl.errors import InputError
-from dpdl.run.record import Wish, with_batches_of
+from dpdl.training.recording import RecordingRequest, with_batches_of
 
-OPTIONS = {"dataset": "digits", "graph": "ring", "agents": 4, "rounds": 4, "batch": 16, "seed": 3, "lr": 0.05}
+OPTIONS = {
+    "dataset": "digits",
+    "graph": "ring",
+    "agents": 4,
+    "rounds": 4,
+    "batch": 16,
+    "seed": 3,
+    "lr": 0.05,
+}
 OPEN = {"noise": "none", "clip_unit": "none"}
 
 # Cosines with the gradient of the private record, the least of four agents; without noise and clipping, in round 3.
@@ -33,43 +41,56 @@ LEAST = {
 }
 
 
-def recorded(name: str, path: Path, wish: Wish, **options) -> tuple[View, dpdl.Result]:
+def recorded(
+    name: str, path: Path, request: RecordingRequest, **options
+) -> tuple[Recording, dpdl.Result]:
     more = {"validation": 50} if name == "pdsl" else {}
     e = dpdl.Experiment(**{**OPTIONS, **OPEN, **more, **options}, algorithm=name)
-    result = dpdl.train(e, out=path, record=wish)
-    return View(path / "recording"), result
+    result = dpdl.train(e, out=path, record=request)
+    return Recording(path / "recording"), result
 
 
-def cosine(view: View, result: dpdl.Result, scenario: str, t: int, agent: int) -> float:
+def cosine(
+    recording: Recording, result: dpdl.Result, scenario: str, t: int, agent: int
+) -> float:
     """Of what is attacked with the gradient of the one record that the agent used, where it was taken."""
-    found = target(view, scenario, t, 1, agent)
-    plan = with_batches_of(result.plan, 1)
-    batch = plan.batches(torch.tensor([agent]), t)[0]
-    own = plan.grad.clip(plan.task, found.model, batch).gradient
+    found = target(recording, scenario, t, 1, agent)
+    site = with_batches_of(result.plan.everybody, 1)
+    batch = site.batches(torch.tensor([agent]), t)[0]
+    own = site.grad.mechanism.gradient(site.plan.task, found.model, batch).gradient
     return float(torch.cosine_similarity(found.direction, own, dim=0))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in SILENT])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, one in NAMES.items() if not one.kind.shows_step.hidden_because],
+)
 def test_every_algorithm_shows_a_gradient(name: str, tmp_path: Path) -> None:
-    view, result = recorded(name, tmp_path / "run", Wish((3,), (1,)))
-    scenarios = offered(view, 3, 1)
+    recording, result = recorded(name, tmp_path / "run", RecordingRequest((3,), (1,)))
+    scenarios = offered(recording, 3, 1)
     assert scenarios
     for scenario in scenarios:
-        found = min(cosine(view, result, scenario, 3, agent) for agent in range(4))
+        found = min(cosine(recording, result, scenario, 3, agent) for agent in range(4))
         assert found > LEAST.get((name, scenario), 0.9999), (scenario, found)
 
 
 @pytest.mark.parametrize("graph", ["ring", "complete"])
 def test_gossip_is_undone_however_long_it_is(graph: str, tmp_path: Path) -> None:
     """On a complete graph with equal weights Muffliato sends once a round, on a ring several times."""
-    view, result = recorded("muffliato", tmp_path / "run", Wish((2,), (1,)), graph=graph, agents=8)
-    assert view.repeats(1, "gossip") == {"ring": 5, "complete": 1}[graph]
-    assert cosine(view, result, "step", 2, 1) > 0.9999
+    recording, result = recorded(
+        "muffliato",
+        tmp_path / "run",
+        RecordingRequest((2,), (1,)),
+        graph=graph,
+        agents=8,
+    )
+    assert recording.repeats(1, "gossip") == {"ring": 5, "complete": 1}[graph]
+    assert cosine(recording, result, "step", 2, 1) > 0.9999
     with pytest.raises(InputError, match="round 2 or later"):
-        target(view, "step", 1, None, 0)
+        target(recording, "step", 1, None, 0)
 
 
 def test_steps_that_do_not_show_are_refused_with_a_reason(tmp_path: Path) -> None:
-    view, _ = recorded("async-dpsgd", tmp_path / "run", Wish((2,)))
+    recording, _ = recorded("async-dpsgd", tmp_path / "run", RecordingRequest((2,)))
     with pytest.raises(InputError, match="an agent talks in few rounds"):
-        target(view, "step", 2, None, 0)
+        target(recording, "step", 2, None, 0)

@@ -6,30 +6,32 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from dpdl.attacks.workers import Watch, Workers
+from dpdl.attacks.workers import ShareWatch, Workers
 from dpdl.errors import InputError, RunFailed
+from dpdl.training.interrupt import Interrupted
 
 
-def square(number: int, watch: Watch) -> tuple[int, int]:
+def square(number: int, watch: ShareWatch) -> tuple[int, int]:
     watch(0.5)
     return number**2, os.getpid()
 
 
-def refuse(number: int, watch: Watch) -> None:
+def refuse(number: int, watch: ShareWatch) -> None:
     if number == 1:
         raise InputError("One is not allowed.")
 
 
-def die(number: int, watch: Watch) -> None:
+def die(number: int, watch: ShareWatch) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dawdle(number: int, watch: Watch) -> None:
+def dawdle(number: int, watch: ShareWatch) -> None:
     if number == 1:
         raise InputError("One is not allowed.")
     while True:
@@ -59,12 +61,6 @@ def test_a_killed_process_is_told() -> None:
         workers.each(die, [(0,), (1,)], lambda share: None)
 
 
-def tell(number: int, path: str, watch: Watch) -> None:
-    Path(path, str(os.getpid())).touch()
-    while number == 0:  # the other one is idle
-        time.sleep(0.01)
-
-
 def alive(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
@@ -72,18 +68,22 @@ def alive(process: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks processes up in /proc"
+)
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     code = f"""
 from dpdl.attacks.workers import Workers
-from tests.attacks.test_workers import tell
+from tests.attacks.pieces import tell
 if __name__ == "__main__":
     with Workers(2) as workers:
         workers.each(tell, [(0, {str(tmp_path)!r}), (1, {str(tmp_path)!r})], lambda share: None)
 """
     script = tmp_path.parent / "parent.py"
     script.write_text(code)
-    parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(Path.cwd())})
+    parent = subprocess.Popen(
+        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(Path.cwd())}
+    )
     until = time.monotonic() + 120
     while len(list(tmp_path.iterdir())) < 2:
         assert time.monotonic() < until and parent.poll() is None
@@ -103,3 +103,16 @@ def test_leaving_stops_what_goes_on() -> None:
     with pytest.raises(InputError), Workers(2) as workers:
         workers.each(dawdle, [(0,), (1,)], lambda share: None)
     assert time.monotonic() - began < 60
+
+
+def linger(number: int, watch: ShareWatch) -> None:
+    while True:
+        time.sleep(0.01)
+        watch(0.1)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_event_ends_what_goes_on(count: int) -> None:
+    stop = threading.Event()
+    with Workers(count, stop) as workers, pytest.raises(Interrupted):
+        workers.each(linger, [(0,), (1,)], lambda share: stop.set())

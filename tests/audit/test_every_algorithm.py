@@ -8,7 +8,6 @@ canaries can tell it from 2.2.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -16,22 +15,34 @@ import pytest
 from dpdl import graph as graphs
 from dpdl.algorithms import NAMES
 from dpdl.audit import Scores, clopper_pearson, rehearse
+from dpdl.audit.ears import Ears
 from dpdl.audit.game import Game
 from dpdl.audit.measure import Adversary
-from dpdl.audit.view import Ears
 from dpdl.keys import generator
+from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.threats import Threat
-from dpdl.run.planner import Question
-from tests.audit.worlds import EAVESDROPPER, FINAL, ONE, game, leading, question
+from tests.audit.worlds import (
+    EAVESDROPPER,
+    FINAL,
+    ONE,
+    game,
+    leading,
+    question,
+    with_sigma,
+)
 
 RING = graphs.ring(4)
 CONFIDENCE, DELTA, ROUNDS, MU = 0.95, 0.1, 3, 1.1
-PRIVATE = sorted(name for name, about in NAMES.items() if about.fixed.get("noise") != "none")
+PRIVATE = sorted(
+    name for name, about in NAMES.items() if about.fixed.get("noise") != "none"
+)
 COMPRESSED = ["sign:dp-cga", "sign:dpdl-sound"]
 every_algorithm = pytest.mark.parametrize("name", [*PRIVATE, *COMPRESSED])
 
 OPTIONS = {
-    "dpdl": {"alpha": 0.1},  # the proof's kappa is not attainable: with a small alpha that hardly matters
+    "dpdl": {
+        "alpha": 0.1
+    },  # the proof's kappa is not attainable: with a small alpha that hardly matters
     "dpdl-sound": {"alpha": 0.5},
     "dp-netfleet": {"local_steps": 2},
     "dp-dpsgd": {"momentum": 0.5},
@@ -50,11 +61,17 @@ REACHED = {
     "sign:dp-cga": 0.5,
 }
 """What share of the proven mu the attack has of a round that it hears, at least; all of it, if not stated."""
-CANARIES = {"decor": 2000, "dfedsam": 5000, "dp-dpsgd": 2000, "sign:dp-cga": 3000, "sign:dpdl-sound": 3000}
+CANARIES = {
+    "decor": 2000,
+    "dfedsam": 5000,
+    "dp-dpsgd": 2000,
+    "sign:dp-cga": 3000,
+    "sign:dpdl-sound": 3000,
+}
 """More where the attack has less than the proof allows: half the noise is then not twice the distance."""
 
 
-def setting(name: str, listener: Threat, canaries: int) -> tuple[Question, float]:
+def setting(name: str, listener: Threat, canaries: int) -> tuple[PrivacyModel, float]:
     rounds = MORE_ROUNDS.get(name, ROUNDS)
     options = OPTIONS.get(name.removeprefix("sign:"), {})
     q = question(name, RING, canaries=canaries, rounds=rounds, delta=DELTA, **options)
@@ -73,13 +90,15 @@ def certified(scores: Scores) -> float:
 
 
 @cache
-def eavesdropper(name: str) -> tuple[Question, float, Adversary]:
+def eavesdropper(name: str) -> tuple[PrivacyModel, float, Adversary]:
     q, sigma = setting(name, EAVESDROPPER, CANARIES.get(name, 1200))
     return q, sigma, rehearse(game(q, sigma), Ears(EAVESDROPPER, RING, 0))
 
 
 @every_algorithm
-def test_an_eavesdropper_gets_what_is_proven_of_the_rounds_that_it_hears(name: str) -> None:
+def test_an_eavesdropper_gets_what_is_proven_of_the_rounds_that_it_hears(
+    name: str,
+) -> None:
     q, sigma, adversary = eavesdropper(name)
     assert adversary.rounds >= q.algorithm.disclosure.rounds(RING, 0, q.rounds) - 1
     share = adversary.mu * sigma / math.sqrt(q.exposure(0, EAVESDROPPER))
@@ -91,14 +110,20 @@ def test_half_the_noise_is_refuted_and_all_of_it_is_not(name: str) -> None:
     q, sigma, adversary = eavesdropper(name)
     honest, ears = game(q, sigma), Ears(EAVESDROPPER, RING, 0)
     # Of the mutant the adversary would learn the same weights, but for a factor.
-    mutant = replace(honest, grad=replace(honest.grad, noise_multiplier=sigma / 2))
+    mutant = with_sigma(honest, sigma / 2)
     proven = leading(q, sigma, EAVESDROPPER)
-    assert certified(score(honest, ears, adversary)) <= proven < certified(score(mutant, ears, adversary))
+    assert (
+        certified(score(honest, ears, adversary))
+        <= proven
+        < certified(score(mutant, ears, adversary))
+    )
 
 
 @every_algorithm
 @pytest.mark.parametrize("listener", [ONE, FINAL], ids=str)
-def test_weaker_listeners_hear_something_and_do_not_refute_the_proof(name: str, listener: Threat) -> None:
+def test_weaker_listeners_hear_something_and_do_not_refute_the_proof(
+    name: str, listener: Threat
+) -> None:
     q, sigma = setting(name, listener, 300)
     played, ears = game(q, sigma), Ears(listener, RING, 0)
     scores = score(played, ears, rehearse(played, ears))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ import torch
 
 from dpdl import graph as graphs
 from dpdl.audit.combine import Rehearsed, combine, covariance, least_squares
+from dpdl.audit.ears import Ears
 from dpdl.audit.learnt import Stack, due, learn, rows_of
-from dpdl.audit.view import Ears
 from dpdl.privacy.threats import threat
 from tests.audit.worlds import EAVESDROPPER, game, question
 
@@ -24,29 +25,42 @@ def noise(rows: int, samples: int, seed: int = 0) -> np.ndarray:
 
 # ---------------------------------------------------------------- weights
 def test_rows_are_weighed_by_the_noise_they_have() -> None:
-    rows, signal = noise(3, 40_000) * np.array([[1.0], [2.0], [4.0]]), np.array([1.0, 1.0, 2.0])
+    rows, signal = (
+        noise(3, 40_000) * np.array([[1.0], [2.0], [4.0]]),
+        np.array([1.0, 1.0, 2.0]),
+    )
     rehearsed = Rehearsed(covariance(rows), signal)
     found = combine(rehearsed, rehearsed)
     assert found.mu == pytest.approx(math.sqrt(1 + 1 / 4 + 1 / 4), rel=0.02)
     assert found(rows).std() == pytest.approx(1, rel=0.02)
-    assert found.weights / found.weights[0] == pytest.approx([1, 1 / 4, 1 / 8], rel=0.1, abs=0.02)
+    assert found.weights / found.weights[0] == pytest.approx(
+        [1, 1 / 4, 1 / 8], rel=0.1, abs=0.02
+    )
 
 
 def test_shared_noise_is_subtracted() -> None:
-    rehearsed = Rehearsed(covariance(np.repeat(noise(1, 5_000), 2, axis=0)), np.array([1.0, 0.0]))
+    rehearsed = Rehearsed(
+        covariance(np.repeat(noise(1, 5_000), 2, axis=0)), np.array([1.0, 0.0])
+    )
     assert combine(rehearsed, rehearsed).mu > 1e3
 
 
 def test_how_well_weights_do_is_judged_by_another_rehearsal() -> None:
     """As many samples as rows fit too well: what was learnt promises far more than 1, which is all there is."""
     signal = np.eye(50)[0]
-    learnt, tried = (Rehearsed(covariance(noise(50, samples, samples)), signal) for samples in (60, 20_000))
+    learnt, tried = (
+        Rehearsed(covariance(noise(50, samples, samples)), signal)
+        for samples in (60, 20_000)
+    )
     assert combine(learnt, learnt).mu > 1.5
     assert combine(learnt, tried).mu < 1
 
 
 def test_a_signal_that_another_rehearsal_does_not_confirm_counts_for_nothing() -> None:
-    found = combine(Rehearsed(np.eye(2), np.array([1.0, 0.0])), Rehearsed(np.eye(2), np.array([-1.0, 0.0])))
+    found = combine(
+        Rehearsed(np.eye(2), np.array([1.0, 0.0])),
+        Rehearsed(np.eye(2), np.array([-1.0, 0.0])),
+    )
     assert found.mu == 0 and not found.weights.any()
 
 
@@ -94,7 +108,11 @@ def test_signs_are_decoded() -> None:
     ears = Ears(EAVESDROPPER, RING, 0)
     (heard,) = played.play(np.ones(30, np.bool_), ears)
     row = rows_of(heard, ears, 30)["gradient", 0, 1]
-    assert row.shape == (30,) and len(set(row.abs().tolist())) == 1 and len(set(row.tolist())) == 2
+    assert (
+        row.shape == (30,)
+        and len(set(row.abs().tolist())) == 1
+        and len(set(row.tolist())) == 2
+    )
 
 
 def test_a_stack_has_the_last_rounds_and_the_sum_of_those_before() -> None:
@@ -105,8 +123,12 @@ def test_a_stack_has_the_last_rounds_and_the_sum_of_those_before() -> None:
     assert stack.rows(1).tolist() == [[9], [3], [3], [4]]
 
 
-@pytest.mark.parametrize(("rounds", "memory"), [(1, 1), (5, 5), (5, 3), (40, 12), (7, 6)])
-def test_every_round_is_judged_once_and_while_it_is_on_the_stack(rounds: int, memory: int) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "memory"), [(1, 1), (5, 5), (5, 3), (40, 12), (7, 6)]
+)
+def test_every_round_is_judged_once_and_while_it_is_on_the_stack(
+    rounds: int, memory: int
+) -> None:
     judged = [(t, s) for t in range(1, rounds + 1) for s in due(t, rounds, memory)]
     assert sorted(s for _, s in judged) == list(range(1, rounds + 1))
     assert all(t - memory < s <= t for t, s in judged)
@@ -125,7 +147,10 @@ def test_it_finds_every_gradient_of_a_tracker(rounds: int) -> None:
 
 def test_a_round_that_is_not_heard_any_more_does_not_show() -> None:
     """D-PSGD sends the gradient of a round with the models of the next."""
-    found = learn(game(question("dp-dpsgd", RING, canaries=100, rounds=4), 5.0), Ears(EAVESDROPPER, RING, 0))
+    found = learn(
+        game(question("dp-dpsgd", RING, canaries=100, rounds=4), 5.0),
+        Ears(EAVESDROPPER, RING, 0),
+    )
     assert found.rounds == 3
 
 
@@ -137,10 +162,12 @@ def test_only_rounds_in_which_the_agent_is_active_are_judged() -> None:
     assert sum(len(several) for several in found.combinations.values()) == active
 
 
-def test_a_coalition_that_knows_the_noise_of_all_links_is_left_with_the_agents_own(monkeypatch) -> None:
+def test_a_coalition_that_knows_the_noise_of_all_links_is_left_with_the_agents_own() -> (
+    None
+):
     graph, everybody = graphs.complete(3), threat("neighbours:2")
     played = game(question("decor", graph, canaries=100, rounds=3), 5.0)
     ears = Ears(everybody, graph, 0)
     assert 1 / learn(played, ears).mu == pytest.approx(5.0, rel=0.05)
-    monkeypatch.setattr("dpdl.audit.randomness.OwnNoise.take", lambda self: {})
-    assert 1 / learn(played, ears).mu > 6
+    forgetful = replace(ears, own_noise=False)
+    assert 1 / learn(played, forgetful).mu > 6

@@ -7,11 +7,11 @@ import sys
 import torch
 
 from dpdl import graph as graphs
-from dpdl import net
 from dpdl.algorithms import NAMES
+from dpdl.transport import Post
 from dpdl.transport.gloo import gloo
 from tests.conftest import small_batch
-from tests.contracts.test_algorithms import play
+from tests.contracts.play import play
 
 
 def differing() -> list[str]:
@@ -20,15 +20,19 @@ def differing() -> list[str]:
     batches = [small_batch(3 + k, k) for k in range(5)]
     found: list[str] = []
     with gloo() as transport:
+        post = Post(transport)
         for name in sorted(NAMES):
             alone = play(name, graph, batches, 3, sigma=1.0)
             for entries in (1, 10**9):  # agent by agent, and all at once
-                net.ENTRIES = entries
-                shared = play(name, graph, batches, 3, transport, sigma=1.0)
+                shared = play(name, graph, batches, 3, post, sigma=1.0, entries=entries)
                 if transport.rank == 0:
-                    same = alone.keys() == shared.keys() and all(torch.equal(alone[key], shared[key]) for key in alone)
+                    same = alone.keys() == shared.keys() and all(
+                        torch.equal(alone[key], shared[key]) for key in alone
+                    )
                     found.extend([] if same else [name])
-        print(f"process {transport.rank} compared {len(NAMES)} algorithms; differing: {found}")
+        print(
+            f"process {transport.rank} compared {len(NAMES)} algorithms; differing: {found}"
+        )
     return found
 
 

@@ -11,8 +11,17 @@ import dpdl
 
 FILE = Path(__file__).with_name("digits.json")
 NOISY = {"dtype": "float64", "noise": "theorem1", "epsilon": 2.0}
-SINGLE = {"dtype": "float32", "noise": "none", "model": "cnn"}  # the fused path, where the model allows it
-PUBLISHED = {"clip_unit": "chunks", "cosine": "tensor", "weight_decay": 5e-4, "sampling": "fixed"}
+SINGLE = {
+    "dtype": "float32",
+    "noise": "none",
+    "model": "cnn",
+}  # the fused path, where the model allows it
+PUBLISHED = {
+    "clip_unit": "chunks",
+    "cosine": "tensor",
+    "weight_decay": 5e-4,
+    "sampling": "fixed",
+}
 RUNS = {
     "dpdl": {"algorithm": "dpdl", **NOISY},
     "dpdl-sound": {"algorithm": "dpdl-sound", **NOISY},
@@ -23,11 +32,25 @@ RUNS = {
 
 
 def curve(name: str) -> list[dict[str, float]]:
-    shared = {"dataset": "digits", "graph": "ring", "agents": 4, "rounds": 8, "batch": 16, "records": "exact"}
-    metrics = dpdl.train(dpdl.Experiment(**shared, eval_every=2, seed=11, **RUNS[name])).metrics
+    shared = {
+        "dataset": "digits",
+        "graph": "ring",
+        "agents": 4,
+        "rounds": 8,
+        "batch": 16,
+        "records": "exact",
+    }
+    metrics = dpdl.train(
+        dpdl.Experiment(**shared, eval_every=2, seed=11, **RUNS[name])
+    ).metrics
     keep = ("round", "consensus_distance", "cosine", "bytes_sent")
     return [
-        {**{k: m[k] for k in keep}, "loss": m["train_loss"]["mean"], "accuracy": m["accuracy"]["mean"]} for m in metrics
+        {
+            **{k: m[k] for k in keep},
+            "loss": m["train_loss"]["mean"],
+            "accuracy": m["accuracy"]["mean"],
+        }
+        for m in metrics
     ]
 
 

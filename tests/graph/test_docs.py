@@ -35,6 +35,10 @@ def test_the_two_example_files_are_the_same_graph(tmp_path):
     blocks = PAGE.split("    # hospitals")[1:]
     for suffix, block in zip(("edges", "adj"), blocks, strict=True):
         assert block.startswith(f".{suffix}")
-        (tmp_path / f"h.{suffix}").write_text("\n".join(block.split("\n\n")[0].splitlines()[1:]))
-    edges, matrix = (from_file(tmp_path / f"h.{suffix}", 3, "given").W for suffix in ("edges", "adj"))
+        (tmp_path / f"h.{suffix}").write_text(
+            "\n".join(block.split("\n\n")[0].splitlines()[1:])
+        )
+    edges, matrix = (
+        from_file(tmp_path / f"h.{suffix}", 3, "given").W for suffix in ("edges", "adj")
+    )
     assert np.array_equal(edges, matrix)

@@ -20,7 +20,9 @@ def test_agents_stand_apart_within_the_frame(name):
     assert distance.min() > 0.1
 
 
-@pytest.mark.parametrize("name", ["torus:2x3", "bipartite", "bipartite-hub", "hypercube", "star", "anything"])
+@pytest.mark.parametrize(
+    "name", ["torus:2x3", "bipartite", "bipartite-hub", "hypercube", "star", "anything"]
+)
 @pytest.mark.parametrize("N", [1, 2, 5])
 def test_a_name_that_does_not_fit_the_matrix_does_no_harm(name, N):
     points = layout(Graph(np.full((N, N), 1 / N), name))

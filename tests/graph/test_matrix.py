@@ -14,7 +14,9 @@ from dpdl.graph import Graph, build, describe
 
 @pytest.mark.parametrize("N", [3, 4, 10, 31])
 def test_eigenvalues_of_the_ring(N):
-    expected = sorted((1 / 3 + 2 / 3 * cos(2 * pi * k / N) for k in range(N)), reverse=True)
+    expected = sorted(
+        (1 / 3 + 2 / 3 * cos(2 * pi * k / N) for k in range(N)), reverse=True
+    )
     assert build("ring", N).eigenvalues == pytest.approx(expected, abs=1e-12)
 
 
@@ -109,11 +111,23 @@ TWO_PARTS = np.kron(np.eye(2), np.full((3, 3), 1 / 3))
 @pytest.mark.parametrize(
     ("W", "said"),
     [
-        (with_entries(RING, w2_5=0.3, w5_2=0.2), "W is not symmetric: w[2,5] = 0.3 but w[5,2] = 0.2."),
+        (
+            with_entries(RING, w2_5=0.3, w5_2=0.2),
+            "W is not symmetric: w[2,5] = 0.3 but w[5,2] = 0.2.",
+        ),
         (with_entries(RING, w4_4=0.25), "Row 4 of W sums to 0.916666666667, not 1."),
-        (with_entries(RING, w1_6=-0.1, w6_1=-0.1), "W must not be negative, but w[1,6] = -0.1."),
-        (with_entries(RING, w3_3=np.nan), "W must hold finite numbers, but w[3,3] = nan."),
-        (np.array([[0.0, 1.0], [1.0, 0.0]]), "Agent 0 must keep a positive weight for itself"),
+        (
+            with_entries(RING, w1_6=-0.1, w6_1=-0.1),
+            "W must not be negative, but w[1,6] = -0.1.",
+        ),
+        (
+            with_entries(RING, w3_3=np.nan),
+            "W must hold finite numbers, but w[3,3] = nan.",
+        ),
+        (
+            np.array([[0.0, 1.0], [1.0, 0.0]]),
+            "Agent 0 must keep a positive weight for itself",
+        ),
         (TWO_PARTS, "not connected: agents 3, 4, 5 cannot be reached from agent 0."),
         (np.eye(2), "not connected: agent 1 cannot be reached from agent 0."),
         (np.eye(50), "agents 1, 2, 3, 4, 5 and 44 more cannot"),
@@ -132,7 +146,15 @@ def test_a_bad_matrix_is_refused_by_row_or_edge(W, said):
 
 def test_description_is_json_and_counts_undirected_edges():
     told = json.loads(json.dumps(describe(build("ring", 5))))
-    assert list(told) == ["name", "agents", "edges", "spectral_gap", "rho", "degree", "weights"]
+    assert list(told) == [
+        "name",
+        "agents",
+        "edges",
+        "spectral_gap",
+        "rho",
+        "degree",
+        "weights",
+    ]
     assert (told["name"], told["agents"], told["edges"]) == ("ring", 5, 5)
     assert told["degree"] == {"min": 2, "max": 2}
     assert told["weights"][0] == [1 / 3, 1 / 3, 0, 0, 1 / 3]
@@ -141,4 +163,6 @@ def test_description_is_json_and_counts_undirected_edges():
 def test_a_ring_of_a_thousand_agents_is_quick():
     graph = build("ring", 1000)
     assert len(graph.edges) == 3000
-    assert graph.spectral_gap == pytest.approx(2 / 3 * (1 - cos(2 * pi / 1000)), rel=1e-6)
+    assert graph.spectral_gap == pytest.approx(
+        2 / 3 * (1 - cos(2 * pi / 1000)), rel=1e-6
+    )

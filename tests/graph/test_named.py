@@ -47,10 +47,14 @@ def oracle(name: str, N: int) -> networkx.Graph:
         return networkx.complete_bipartite_graph(2, N - 2)
     if name == "bipartite":
         halves = [*range(0, N, 2), *range(1, N, 2)]
-        return networkx.relabel_nodes(networkx.complete_bipartite_graph(N // 2, N // 2), dict(enumerate(halves)))
+        return networkx.relabel_nodes(
+            networkx.complete_bipartite_graph(N // 2, N // 2), dict(enumerate(halves))
+        )
     if name == "hypercube":
         cube = networkx.hypercube_graph(N.bit_length() - 1)
-        return networkx.relabel_nodes(cube, {bits: int("".join(map(str, bits)), 2) for bits in cube})
+        return networkx.relabel_nodes(
+            cube, {bits: int("".join(map(str, bits)), 2) for bits in cube}
+        )
     assert name == "exponential"
     shifts = {2**k for k in range(20) if 2**k < N}
     return networkx.circulant_graph(N, sorted(shifts))
@@ -74,7 +78,9 @@ def test_weights_are_symmetric_doubly_stochastic_and_connected(name, rule, size,
     assert graph.lambda2 < 1
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("torus", "erdos-renyi")])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name not in ("torus", "erdos-renyi")]
+)
 def test_pattern_is_the_one_networkx_draws(name):
     for N in {allowed(name, size) for size in range(2, 41)}:
         expected = networkx.to_numpy_array(oracle(name, N), nodelist=range(N)) > 0
@@ -88,8 +94,15 @@ def test_torus_is_a_grid_with_joined_borders(rows, columns):
     graph = build(f"torus:{rows}x{columns}", rows * columns)
     for agent in range(graph.N):
         r, c = divmod(agent, columns)
-        around = {((r + 1) % rows, c), ((r - 1) % rows, c), (r, (c + 1) % columns), (r, (c - 1) % columns)}
-        assert set(graph.neighbours(agent)) == {agent} | {a * columns + b for a, b in around}
+        around = {
+            ((r + 1) % rows, c),
+            ((r - 1) % rows, c),
+            (r, (c + 1) % columns),
+            (r, (c - 1) % columns),
+        }
+        assert set(graph.neighbours(agent)) == {agent} | {
+            a * columns + b for a, b in around
+        }
 
 
 def test_torus_alone_takes_the_most_square_sides():
@@ -120,7 +133,9 @@ def test_uniform_gives_every_edge_the_same_weight():
 
 
 @pytest.mark.parametrize("rule", ["metropolis", "uniform"])
-@pytest.mark.parametrize(("name", "N", "w"), [("ring", 7, 3), ("complete", 49, 49), ("bipartite", 10, 6)])
+@pytest.mark.parametrize(
+    ("name", "N", "w"), [("ring", 7, 3), ("complete", 49, 49), ("bipartite", 10, 6)]
+)
 def test_regular_graphs_have_exactly_equal_weights(rule, name, N, w):
     graph = build(name, N, rule)
     assert set(graph.W[graph.W > 0].tolist()) == {1 / w}

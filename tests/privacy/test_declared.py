@@ -11,17 +11,34 @@ import torch
 import dpdl
 from dpdl.audit.certify import gdp_epsilon
 from dpdl.errors import InputError
+from dpdl.planning.plan import plan
 from dpdl.privacy.accounting import Step, epsilon
-from dpdl.privacy.declared import check_few, declared, largest_batch, most_records, parse, rounded
+from dpdl.privacy.declared import (
+    check_few,
+    declared,
+    largest_batch,
+    most_records,
+    parse,
+    rounded,
+)
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.sampling import Poisson
-from dpdl.run.plan import plan
 from dpdl.tasks.data import Dataset
-from tests.run.test_train import changed
+from tests.training.small import changed
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(1, 1), (9, 9), (10, 10), (99, 99), (100, 100), (109, 100), (5999, 5900), (60_000, 60_000)]
+    ("count", "said"),
+    [
+        (1, 1),
+        (9, 9),
+        (10, 10),
+        (99, 99),
+        (100, 100),
+        (109, 100),
+        (5999, 5900),
+        (60_000, 60_000),
+    ],
 )
 def test_default_is_the_number_cut_to_two_digits(count: int, said: int) -> None:
     assert rounded(count) == said
@@ -32,14 +49,16 @@ def test_one_record_more_leaves_the_draw_of_the_others_as_it_is() -> None:
     """The root of it: with a rate of B / len(records) the coins of all others would be read differently."""
     sampling = Poisson(20, (200,))
     for t in range(1, 50):
-        before, after = (sampling(n, Reproducible(5), t, 0) for n in (205, 206))
+        before, after = (sampling.draw(n, Reproducible(5), t, 0) for n in (205, 206))
         assert before.tolist() == [k for k in after if k < 205]
 
 
 def test_rate_is_that_of_the_declared_number_and_at_most_one() -> None:
     assert Poisson(20, (200, 10)).rate(0) == 0.1
     assert Poisson(20, (200, 10)).rate(1) == 1.0
-    drawn = [len(Poisson(50, (100,))(110, Reproducible(1), t, 0)) for t in range(400)]
+    drawn = [
+        len(Poisson(50, (100,)).draw(110, Reproducible(1), t, 0)) for t in range(400)
+    ]
     assert np.mean(drawn) == pytest.approx(55, rel=0.03)
 
 
@@ -58,9 +77,15 @@ def of_size(total: int, **options) -> tuple:
         **options,
     }
     p = plan(changed(**settings), data=data, model=torch.nn.Linear(6, 3))
-    q, sigma = p.question, p.grad.noise_multiplier
-    spent = [q.epsilon(0, sigma, t) for t in dpdl.privacy.threats.USUAL]
-    return sigma, list(q.records), spent, p.theorem1 and p.theorem1.epsilon(sigma), p.sampling, p.grad.std
+    q, sigma = p.privacy, p.privacy.sigma
+    spent = [q.epsilon(0, t) for t in dpdl.privacy.threats.USUAL]
+    return (
+        sigma,
+        list(q.records),
+        spent,
+        p.theorem1 and p.theorem1.epsilon(sigma),
+        p.public.mechanism,
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,8 +93,18 @@ def of_size(total: int, **options) -> tuple:
     [
         {"algorithm": "dpdl-sound", "noise": "accountant", "epsilon": 2.0},
         {"algorithm": "dpdl", "noise": "theorem1", "epsilon": 2.0},
-        {"algorithm": "dp-dpsgd", "noise": "accountant", "epsilon": 1.0, "relation": "replace-one"},
-        {"algorithm": "dp-dpsgd", "noise": "accountant", "epsilon": 1.0, "records": "150"},
+        {
+            "algorithm": "dp-dpsgd",
+            "noise": "accountant",
+            "epsilon": 1.0,
+            "relation": "replace-one",
+        },
+        {
+            "algorithm": "dp-dpsgd",
+            "noise": "accountant",
+            "epsilon": 1.0,
+            "records": "150",
+        },
     ],
 )
 def test_one_record_more_changes_nothing_that_is_public(options) -> None:
@@ -84,7 +119,10 @@ def test_records_that_pull_the_other_way_move_a_sum_by_one_gradient_only() -> No
     accounted for. With the declared number it moves to -199 C.
     """
     sampling = Poisson(200, (200,))
-    without, with_it = 200 * sampling.rate(0) * -1.0, sampling.rate(0) * (200 * -1.0 + 1.0)
+    without, with_it = (
+        200 * sampling.rate(0) * -1.0,
+        sampling.rate(0) * (200 * -1.0 + 1.0),
+    )
     moved = with_it - without
     accounted = epsilon([(Step(10.0, 200, 200), 25)], 1e-5)
     assert accounted == pytest.approx(1.993, abs=0.002)
@@ -98,7 +136,12 @@ def test_declared_numbers_are_checked() -> None:
     assert declared("exact", [205, 5999]) == [205, 5999]
     assert declared("150", [205, 5999]) == [150, 150]
     assert declared("150,5000", [205, 5999]) == [150, 5000]
-    for text, words in (("206", "agent 0"), ("1,2,3", "one for each of 2"), ("many", "exact"), ("0", "at least 1")):
+    for text, words in (
+        ("206", "agent 0"),
+        ("1,2,3", "one for each of 2"),
+        ("many", "exact"),
+        ("0", "at least 1"),
+    ):
         with pytest.raises(InputError, match=words):
             declared(text, [205, 5999])
     assert parse("7", 3) == [7, 7, 7]
@@ -124,5 +167,11 @@ def test_largest_batch_is_exceeded_as_rarely_as_it_says() -> None:
     for batch, said, failure in ((216, 6000, 1e-12), (20, 100, 1e-3), (1, 10, 0.01)):
         largest = largest_batch(batch, said, failure)
         others = most_records(said)
-        assert binom.sf(largest - 1, others, batch / said) <= failure < binom.sf(largest - 2, others, batch / said)
-    assert largest_batch(100, 100, 1e-9) == 111  # all of them, and the record in question
+        assert (
+            binom.sf(largest - 1, others, batch / said)
+            <= failure
+            < binom.sf(largest - 2, others, batch / said)
+        )
+    assert (
+        largest_batch(100, 100, 1e-9) == 111
+    )  # all of them, and the record in question

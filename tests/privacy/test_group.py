@@ -8,11 +8,13 @@ import pytest
 from scipy.stats import norm
 
 from dpdl.privacy import group
-from tests.privacy.test_accounting import gaussian_epsilon
+from tests.privacy.gaussians import gaussian_epsilon
 
 
 def spent(mu: float, eps: float) -> float:
-    return float(norm.cdf(mu / 2 - eps / mu) - math.exp(eps) * norm.cdf(-mu / 2 - eps / mu))
+    return float(
+        norm.cdf(mu / 2 - eps / mu) - math.exp(eps) * norm.cdf(-mu / 2 - eps / mu)
+    )
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.5])

@@ -1,213 +1,240 @@
+"""What is done and what is accounted for cannot disagree: no such object can be made."""
+
 from __future__ import annotations
 
-import weakref
+import ast
+import math
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+import dpdl
 from dpdl import graph as graphs
-from dpdl.algorithms.base import batch_info
-from dpdl.graph import Graph
-from dpdl.net import Leaving, Net
-from dpdl.privacy.clipping import Clipped, PerSample
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.algorithms import DPDL, DPSGD, SoundDPDL
+from dpdl.errors import InputError
+from dpdl.planning.privacy_model import PrivacyModel
+from dpdl.privacy.accounting import Effect, Step, epsilon
+from dpdl.privacy.clip import PerChunk, PerSample, Unclipped
+from dpdl.privacy.gradient import PrivateGradient
+from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Reproducible
-from dpdl.rows import first_equal
+from dpdl.privacy.sampling import FixedSize, Poisson
+from dpdl.privacy.threats import USUAL
 from dpdl.tasks.task import Task
 from tests.conftest import small_batch, small_module
 
-
-class Counting:
-    """A clip rule that counts how often it is asked."""
-
-    clip_norm, sensitivity = 1.0, 0.25
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self._rule = PerSample(1.0, 4)
-
-    def __call__(self, model, row, batch) -> Clipped:
-        self.calls += 1
-        return self._rule(model, row, batch)
+SOURCE = Path(dpdl.__file__).parent
+RECORDS = (100,) * 5
+HONEST = Mechanism(PerSample(2.0), Poisson(8, RECORDS), 3.0)
+CLIPS = [PerSample(2.0), PerChunk(2.0, 4), Unclipped(2.0)]
+SAMPLERS = [Poisson(8, RECORDS), FixedSize(8, RECORDS)]
+NUMBERS = [math.nan, -1.0, -1e-300, math.inf, -math.inf]
 
 
-@pytest.fixture(scope="module")
-def task() -> Task:
-    return Task(small_module(), dtype=torch.float64)
+def spent(mechanism: Mechanism, relation: str = "add-remove") -> float:
+    step = mechanism.step(0, Effect(mechanism.noise_multiplier))
+    return epsilon([(step, 10)], 1e-5, relation)
 
 
-def answers(task: Task, net: Net, x: torch.Tensor, sigma: float, clip=None, t: int = 1):
-    batches = [small_batch(3 + k, k) for k in range(len(net.agents))]
-    grad = PrivateGradient(task, clip or PerSample(1.0, 4), sigma, 4, Reproducible(2))
-    return grad, grad.answers(net.send("model", x), batches, net.visits, t), batches
+# ------------------------------------------------------------------ another B
+def test_there_is_one_batch_size_and_everything_follows_from_it() -> None:
+    held = [f.name for kind in (PerSample, PerChunk, Unclipped) for f in fields(kind)]
+    assert "batch_size" not in held
+    for size in (1, 8, 200):
+        m = HONEST.with_batch(size)
+        assert (
+            m.batch_size
+            == m.sampling.batch_size
+            == m.step(0, Effect(1.0)).batch
+            == size
+        )
+        assert m.std == 3.0 * 2.0 / size
+        assert m.sensitivity == 2.0 / size
+        assert m.step(0, Effect(1.0)).rate == m.sampling.rate(0) == min(1, size / 100)
 
 
-def test_every_answer_is_the_clipped_gradient_of_its_model_on_its_owners_batch(task: Task) -> None:
-    net = Net(graphs.ring(4))
-    x = torch.randn(4, task.size, dtype=torch.float64)
-    grad, found, batches = answers(task, net, x, 0.0)
-    for k, (i, j) in enumerate(net.visits.edges.tolist()):
-        expected = grad.clip(task, x[i], batches[j]).gradient
-        assert torch.equal(found.private[k], expected)
-        if i == j:
-            assert torch.equal(found.own[j], expected)
+def test_the_gradient_is_a_mean_over_the_batch_size_that_is_sampled() -> None:
+    task, batch = Task(small_module(), dtype=torch.float64), small_batch(6, 1)
+    for clip in CLIPS:
+        eight = replace(HONEST, clip=clip)
+        few, many = (
+            m.gradient(task, task.initial, batch).gradient
+            for m in (eight, eight.with_batch(16))
+        )
+        factor = 1 if isinstance(clip, PerChunk) else 2
+        assert torch.allclose(few, factor * many)
 
 
-def test_noise_that_leaves_has_the_declared_deviation_on_every_edge_and_spares_the_own_gradient(task: Task) -> None:
-    net = Net(graphs.complete(4))
-    x = torch.randn(4, task.size, dtype=torch.float64)
-    _, quiet, _ = answers(task, net, x, 0.0)
-    grad, loud, _ = answers(task, net, x, 3.0)
-    assert grad.std == pytest.approx(3.0 * 1.0 / 4)
-    noise = loud.private - quiet.private
-    assert float(noise.std()) == pytest.approx(grad.std, rel=0.1)
-    off_diagonal = torch.corrcoef(noise) - torch.eye(len(noise))
-    assert off_diagonal.abs().max() < 0.6
-    assert torch.equal(loud.own, quiet.own)
+def test_a_private_gradient_has_no_numbers_of_its_own() -> None:
+    names = {f.name for f in fields(PrivateGradient)}
+    assert names == {"model", "mechanism", "randomness", "factors", "validate"}
+    task = Task(small_module())
+    grad = PrivateGradient(task, HONEST, Reproducible(0))
+    assert grad.std == HONEST.std and grad.batch_size == 8
+    assert grad.clip.sensitivity == HONEST.sensitivity
+    with pytest.raises(TypeError):
+        PrivateGradient(task, HONEST, Reproducible(0), batch_size=100)
+    with pytest.raises(FrozenInstanceError):
+        HONEST.noise_multiplier = 0.1
 
 
-def test_rounds_have_different_noise(task: Task) -> None:
-    net, x = Net(graphs.ring(3)), task.initial.repeat(3, 1)
-    first, second = (answers(task, net, x, 1.0, t=t)[1].private for t in (1, 2))
-    assert not torch.isclose(first, second).any()
+# ------------------------------------------------------------------ an unclipped gradient
+@pytest.mark.parametrize("clip", CLIPS[1:], ids=str)
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=str)
+def test_a_record_that_is_not_clipped_by_itself_costs_infinity(clip, sampler) -> None:
+    m = Mechanism(clip, sampler, 1e5)
+    assert math.isinf(spent(m, "replace-one"))
+    for kind in (DPSGD, SoundDPDL, DPDL):
+        model = PrivacyModel(kind(), graphs.ring(5), m, 10, 1e-5, 10**6, "replace-one")
+        assert all(math.isinf(model.worst(listener)) for listener in USUAL)
+        assert all(math.isinf(model.needed_sigma(8.0, t)) for t in USUAL)
 
 
-def test_equal_models_are_answered_by_one_gradient_and_exactly(task: Task) -> None:
-    net = Net(graphs.complete(5))
-    same = task.initial.repeat(5, 1)
-    counting = Counting()
-    _, grouped, _ = answers(task, net, same, 1.0, counting)
-    assert counting.calls == 5
-    nearly = same.clone()
-    nearly[3, -1] = torch.nextafter(nearly[3, -1], torch.tensor(9.0, dtype=torch.float64))
-    counting = Counting()
-    answers(task, net, nearly, 1.0, counting)
-    assert counting.calls == 10
-    for k, (i, j) in enumerate(net.visits.edges.tolist()):
-        alone = PrivateGradient(task, PerSample(1.0, 4), 1.0, 4, Reproducible(2))
-        expected = alone.clip(task, same[i], small_batch(3 + j, j)).gradient.clone()
-        alone.randomness.perturb(expected, alone.std, "noise", 1, i, j, into=expected)
-        assert torch.equal(grouped.private[k], expected)
+@dataclass(frozen=True)
+class OwnClip:
+    """Says that it bounds a record, and does not."""
+
+    clip_norm: float = 1.0
+    bounds_record = True
+
+    def sensitivity(self, batch_size: int) -> float:
+        return self.clip_norm / batch_size
 
 
-# ------------------------------------------------------------------ in parts
-def asked_in_parts(task: Task, net: Net, x: torch.Tensor, clip=None):
-    """What is asked, and a function that answers it asker by asker, in parts of some askers."""
-    batches = [small_batch(3 + k, k) for k in range(len(net.agents))]
-    grad = PrivateGradient(task, clip or PerSample(1.0, 4), 1.0, 4, Reproducible(2))
-    asked = grad.asked(net.send("model", x), batches, net.visits, 1)
+@dataclass(frozen=True)
+class OwnSampler:
+    """Says that it is Poisson sampling, and takes the first records."""
 
-    def parts(askers: int):
-        for first in range(0, net.N, askers):
-            of = net.visits.edges[:, 0] // askers == first // askers
-            yield of.nonzero().flatten()
+    batch_size: int = 8
+    declared: tuple[int, ...] = RECORDS
+    fixed = False
 
-    return asked, parts
+    def draw(self, records, randomness, round, agent) -> np.ndarray:
+        return np.arange(self.batch_size)
 
 
-def starts(task: Task, graph: Graph, kind: str) -> torch.Tensor:
-    x = torch.randn(len(graph), task.size, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    return {"equal": x[:1].repeat(len(graph), 1), "twins": x[torch.arange(len(graph)) % 3], "different": x}[kind]
+def test_what_nobody_has_proven_anything_about_does_not_construct() -> None:
+    with pytest.raises(InputError, match="clipping"):
+        replace(HONEST, clip=OwnClip())
+    with pytest.raises(InputError, match="sampling"):
+        replace(HONEST, sampling=OwnSampler())
+    for norm in (0.0, *NUMBERS):
+        for kind in (PerSample, Unclipped, lambda c: PerChunk(c, 4)):
+            with pytest.raises(InputError, match="clip must be"):
+                kind(norm)
 
 
-@pytest.mark.parametrize("askers", [1, 2, 4, 6])
-@pytest.mark.parametrize("kind", ["equal", "twins", "different"])
-@pytest.mark.parametrize("name", ["complete", "ring", "star"])
-def test_parts_have_the_answers_of_the_whole(task: Task, name: str, kind: str, askers: int) -> None:
-    graph = graphs.build(name, 6, "metropolis", 0)
-    net, x = Net(graph), starts(task, graph, kind)
-    _, whole, _ = answers(task, net, x, 1.0)
-    asked, parts = asked_in_parts(task, net, x)
-    for numbers in parts(askers):
-        found = asked.answers(numbers)
-        assert torch.equal(found.private, whole.private[numbers])
-        assert torch.equal(found.visits.edges, net.visits.edges[numbers])
-        agents = [i for i, j in found.visits.edges.tolist() if i == j]
-        assert torch.equal(found.own, whole.own[agents])
-        assert [about[1:] for about in found.about] == [whole.about[k][1:] for k in numbers.tolist()]
-    infos = batch_info(asked, net), batch_info(whole, net)
-    assert infos[0].keys() == infos[1].keys()
-    assert all(torch.equal(infos[0][key], infos[1][key]) for key in infos[0])
+# ------------------------------------------------------------------ a fixed-size sampler
+def test_a_fixed_size_sampler_is_accounted_for_as_one() -> None:
+    fixed = replace(HONEST, sampling=FixedSize(8, RECORDS))
+    assert fixed.step(0, Effect(1.0)).fixed
+    assert spent(fixed, "replace-one") > spent(HONEST)
+    with pytest.raises(InputError, match="replace-one only"):
+        PrivacyModel(DPSGD(), graphs.ring(5), fixed, 10, 1e-5, 100)
+    with pytest.raises(InputError, match="replace-one"):
+        spent(fixed, "add-remove")
+    # Algorithm 1 has a proof for Poisson sampling only.
+    alone = PrivacyModel(DPDL(), graphs.ring(5), fixed, 9, 1e-5, 10**6, "replace-one")
+    assert all(math.isinf(alone.with_noise(1e5).worst(listener)) for listener in USUAL)
 
 
-@pytest.mark.parametrize("askers", [1, 2, 4])
-def test_parts_need_no_more_gradients_than_the_whole(task: Task, askers: int) -> None:
-    net = Net(graphs.complete(6))
-    for kind, gradients in (("equal", 6), ("twins", 18), ("different", 36)):
-        counting = Counting()
-        asked, parts = asked_in_parts(task, net, starts(task, net.graph, kind), counting)
-        for numbers in parts(askers):
-            asked.answers(numbers)
-        assert counting.calls == gradients
+def test_a_batch_larger_than_the_records_counts_as_all_of_them() -> None:
+    for sampler in (Poisson(300, RECORDS), FixedSize(300, RECORDS)):
+        assert replace(HONEST, sampling=sampler).step(0, Effect(1.0)).rate == 1
 
 
-def test_a_gradient_is_forgotten_after_its_last_use(task: Task) -> None:
-    given: list[weakref.ref] = []
-    rule = PerSample(1.0, 4)
-
-    class Watched:
-        clip_norm, sensitivity = 1.0, 0.25
-
-        def __call__(self, model, row, batch) -> Clipped:
-            result = rule(model, row, batch)
-            given.append(weakref.ref(result.gradient))
-            return result
-
-    net = Net(graphs.ring(6))
-    asked, parts = asked_in_parts(task, net, starts(task, net.graph, "equal"), Watched())
-    held = []
-    for numbers in parts(1):
-        asked.answers(numbers)
-        held.append(sum(gradient() is not None for gradient in given))
-    # Askers 0 to 5 in turn; a gradient of agent j waits for its neighbours j - 1 and j + 1 and for itself.
-    assert held == [3, 4, 4, 4, 3, 0]
+@pytest.mark.parametrize("size", [0, -1, 2.5, math.nan, True])
+def test_a_batch_size_that_is_none_does_not_construct(size) -> None:
+    for kind in (Poisson, FixedSize):
+        with pytest.raises(InputError, match="batch must be"):
+            kind(size, RECORDS)
+    for kind in (Poisson, FixedSize):
+        with pytest.raises(InputError, match="records must be"):
+            kind(8, (100, 0))
 
 
-def test_a_visit_is_answered_once(task: Task) -> None:
-    net = Net(graphs.ring(4))
-    asked, _ = asked_in_parts(task, net, task.initial.repeat(4, 1))
-    asked.answers(torch.tensor([0, 1, 2]))
-    with pytest.raises(AssertionError, match="another release"):
-        asked.answers(torch.tensor([2, 3]))
+# ------------------------------------------------------------------ a sigma that is none
+@pytest.mark.parametrize("sigma", NUMBERS)
+def test_a_sigma_that_is_none_does_not_construct(sigma: float) -> None:
+    with pytest.raises(InputError, match="sigma must be"):
+        HONEST.with_noise(sigma)
+    with pytest.raises(InputError, match="sigma must be"):
+        replace(HONEST, noise_multiplier=sigma)
 
 
-def test_memory_is_used_again_but_not_while_somebody_holds_it(task: Task) -> None:
-    net = Net(graphs.complete(6))
-    x = starts(task, net.graph, "different")
-    _, whole, _ = answers(task, net, x, 1.0)
-    asked, parts = asked_in_parts(task, net, x)
-    places = {asked.answers(numbers).private.data_ptr() for numbers in parts(2)}
-    assert len(places) == 1
-    asked, parts = asked_in_parts(task, net, x)
-    held = []
-    for numbers in parts(2):
-        held.append((numbers, asked.answers(numbers).private[3]))  # a view of one row holds all of them
-    assert len({row.data_ptr() for _, row in held}) == 3
-    assert all(torch.equal(row, whole.private[numbers[3]]) for numbers, row in held)
+@pytest.mark.parametrize("sigma", [math.nan, -1.0, -math.inf])
+def test_no_step_has_a_sigma_that_is_none(sigma: float) -> None:
+    with pytest.raises(InputError, match="sigma must be"):
+        HONEST.step(0, Effect(sigma))
+    with pytest.raises(InputError, match="sigma must be"):
+        Step(sigma, 8, 100)
 
 
-def test_an_observer_may_keep_what_left(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpdl.net.ENTRIES", 1)
-    seen: list[Leaving] = []
-    net = Net(graphs.complete(5), observers=[seen.append])
-    x = starts(task, net.graph, "different")
-    _, whole, _ = answers(task, net, x, 1.0)
-    expected = {(j, i): row for (i, j), row in zip(net.visits.edges.tolist(), whole.private, strict=True)}
-    asked, _ = asked_in_parts(task, net, x)
-    seen.clear()
-
-    def replied(part) -> dict[str, torch.Tensor]:
-        return {"sum": part.sum(part.reply("gradient", asked.answers(part.numbers).private), part.w)}
-
-    net.by_part(task.size, replied)
-    assert len(seen) == 5
-    for leaving in seen:
-        for (source, target), at in zip(leaving.edges.tolist(), leaving.at.tolist(), strict=True):
-            assert torch.equal(leaving.rows[at], expected[source, target])
+def test_without_noise_a_step_costs_infinity_whatever_is_claimed_of_it() -> None:
+    silent = HONEST.with_noise(0.0)
+    assert math.isinf(epsilon([(silent.step(0, Effect(50.0)), 1)], 1e-5))
+    assert math.isinf(spent(silent))
+    assert silent.std == 0
 
 
-def test_first_equal_tells_rows_apart_that_agree_at_the_beginning() -> None:
-    rows = torch.zeros(4, 40)
-    rows[1, 39] = 1
-    rows[3, 39] = 1
-    assert first_equal(rows) == [0, 1, 0, 1]
+# ------------------------------------------------------------------ noise that differs by edge
+def test_factors_that_take_noise_away_do_not_construct() -> None:
+    task, fair = Task(small_module()), np.ones((5, 5))
+    PrivateGradient(task, HONEST, Reproducible(0), fair)
+    for factors in (0.5 * fair, fair - 0.01 * np.eye(5), np.nan * fair, 0 * fair):
+        with (
+            np.errstate(divide="ignore"),
+            pytest.raises(InputError, match="noise factors"),
+        ):
+            PrivateGradient(task, HONEST, Reproducible(0), factors)
+    for graph in (graphs.ring(5), graphs.star(5), graphs.build("erdos-renyi", 5)):
+        calibrated = SoundDPDL(noise_split="calibrated").noise_factors(graph)
+        PrivateGradient(task, HONEST, Reproducible(0), calibrated)
+
+
+# ------------------------------------------------------------------ nobody else
+def calls_of(name: str) -> list[str]:
+    """The modules of the package that call something by this name."""
+    return [
+        str(file.relative_to(SOURCE))
+        for file in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == name
+    ]
+
+
+def test_only_the_mechanism_makes_a_step() -> None:
+    assert calls_of("Step") == ["privacy/mechanism.py"]
+
+
+WORDS = {"clip_unit", "sampling", "randomness", "noise", "noise_split", "compress"}
+EDGE = {
+    "planning/build.py": "makes the objects",
+    "planning/plan.py": "makes the randomness",
+    "planning/noise_rule.py": "chooses the rule for sigma",
+    "experiment/experiment.py": "checks what was asked for",
+    "folder/bill.py": "reads the header of a ledger of format 1",
+    "folder/verify.py": "reads the header of a ledger of format 1",
+}
+"""Where an option's word is compared, and what for."""
+
+
+def test_nothing_else_reads_a_word_to_decide_what_is_private() -> None:
+    found: dict[str, list[str]] = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        name = str(file.relative_to(SOURCE))
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            subjects = []
+            if isinstance(node, ast.Compare):
+                subjects = [node.left, *node.comparators]
+            elif isinstance(node, ast.Match):
+                subjects = [node.subject]
+            for subject in subjects:
+                if isinstance(subject, ast.Attribute) and subject.attr in WORDS:
+                    found.setdefault(name, []).append(ast.unparse(node)[:60])
+    assert {name: at for name, at in found.items() if name not in EDGE} == {}

@@ -15,8 +15,16 @@ from scipy import stats
 from dpdl.keys import cipher_key, digest, generator
 from dpdl.native import library
 from dpdl.privacy import noise as module
-from dpdl.privacy.noise import PIECE, Reproducible, Secure
+from dpdl.privacy.noise import (
+    PIECE,
+    Reproducible,
+    Secure,
+    perturb_by_key,
+    perturb_on_grid,
+)
 from dpdl.privacy.sampling import FixedSize, Poisson
+from tests.privacy.rows import KEY
+from tests.privacy.rows import drawn as drawn_on_grid
 
 BOTH = [Reproducible(3), Secure()]
 BOTH_TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -26,18 +34,27 @@ SIZES = (0, 1, 2, 15, 16, 17, 255, 256, 257, PIECE + 1, 44_426)
 def reference(key: bytes, size: int) -> np.ndarray:
     """The keyed normals as `noise.c` describes them, one pair after the other."""
     groups = -(-size // 256)
-    stream = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor().update(bytes(1024 * groups))
+    stream = (
+        Cipher(ChaCha20(key, bytes(16)), mode=None)
+        .encryptor()
+        .update(bytes(1024 * groups))
+    )
     normals = np.zeros(256 * groups)
     for at, (w, v) in enumerate(struct.iter_unpack("<II", stream)):
         block, p = divmod(at, 8)
         g, b = divmod(block, 16)
-        radius, angle = math.sqrt(-2 * math.log((w + 0.5) / 2**32)), 2 * math.pi * (v + 0.5) / 2**32
+        radius, angle = (
+            math.sqrt(-2 * math.log((w + 0.5) / 2**32)),
+            2 * math.pi * (v + 0.5) / 2**32,
+        )
         normals[256 * g + 32 * p + b] = radius * math.cos(angle)
         normals[256 * g + 32 * p + 16 + b] = radius * math.sin(angle)
     return normals[:size]
 
 
-def noise(randomness, *where: int, size: int = 20_000, dtype=torch.float64) -> torch.Tensor:
+def noise(
+    randomness, *where: int, size: int = 20_000, dtype=torch.float64
+) -> torch.Tensor:
     row = torch.zeros(size, dtype=dtype)
     randomness.perturb(row, 1.0, "noise", *where, into=row)
     return row
@@ -57,8 +74,12 @@ def test_no_two_keys_share_a_stream() -> None:
 
 
 def test_a_key_always_gives_the_same_numbers() -> None:
-    assert np.array_equal(generator(1, "noise", 2, 3).random(9), generator(1, "noise", 2, 3).random(9))
-    assert not np.array_equal(generator(1, "noise", 2, 3).random(9), generator(1, "noise", 3, 2).random(9))
+    assert np.array_equal(
+        generator(1, "noise", 2, 3).random(9), generator(1, "noise", 2, 3).random(9)
+    )
+    assert not np.array_equal(
+        generator(1, "noise", 2, 3).random(9), generator(1, "noise", 3, 2).random(9)
+    )
 
 
 @pytest.mark.parametrize("randomness", BOTH)
@@ -79,7 +100,9 @@ def test_noise_has_the_declared_standard_deviation_and_is_added(randomness) -> N
 
 @pytest.mark.parametrize("randomness", BOTH)
 @BOTH_TYPES
-def test_streams_of_different_edges_and_rounds_are_independent(randomness, dtype) -> None:
+def test_streams_of_different_edges_and_rounds_are_independent(
+    randomness, dtype
+) -> None:
     places = ((1, 0, 1), (1, 1, 0), (2, 0, 1), (1, 0, 0))
     rows = torch.stack([noise(randomness, *where, dtype=dtype) for where in places])
     correlation = torch.corrcoef(rows) - torch.eye(4)
@@ -97,10 +120,20 @@ def test_secure_noise_never_repeats_and_reproducible_noise_does(dtype) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_keyed_noise_is_box_muller_on_the_cipher_of_the_key(variant, size: int) -> None:
-    expected = reference(cipher_key(3, "noise", 1, 0, 1), size)
-    single = noise(Reproducible(3), 1, 0, 1, size=size, dtype=torch.float32).numpy()
-    np.testing.assert_allclose(single, expected, rtol=1e-6, atol=1e-12)
+def test_keyed_noise_is_box_muller_on_the_cipher_of_the_key(
+    compiled: bool, size: int
+) -> None:
+    key = cipher_key(3, "noise", 1, 0, 1)
+    single = np.zeros(size, np.float32)
+    perturb_by_key(key, single, 1.0, single, compiled)
+    np.testing.assert_allclose(single, reference(key, size), rtol=1e-6, atol=1e-12)
+
+
+def test_reproducible_noise_is_that_of_its_key() -> None:
+    drawn = noise(Reproducible(3), 1, 0, 1, size=600, dtype=torch.float32)
+    expected = np.zeros(600, np.float32)
+    perturb_by_key(cipher_key(3, "noise", 1, 0, 1), expected, 1.0, expected)
+    assert np.array_equal(drawn.numpy(), expected)
 
 
 def test_keyed_noise_has_the_same_bits_on_every_machine() -> None:
@@ -117,8 +150,11 @@ def test_keyed_noise_has_the_same_bits_on_every_machine() -> None:
 
 def test_far_out_and_close_to_zero_float32_noise_is_as_exact_as_elsewhere() -> None:
     single = noise(Reproducible(5), 1, 0, 0, size=2**22, dtype=torch.float32).numpy()
-    double, stream = np.zeros(2**22), module._stream(cipher_key(5, "noise", 1, 0, 0), bytes(16))
-    module._add(double, 1.0, lambda size: module._keyed_normals(stream, size), double)
+    double, stream = (
+        np.zeros(2**22),
+        module._stream(cipher_key(5, "noise", 1, 0, 0), bytes(16)),
+    )
+    module._add(double, 1.0, lambda size: module.keyed_normals(stream, size), double)
     assert np.abs(double).max() > 5
     assert np.abs(double).min() < 1e-6
     np.testing.assert_allclose(single, double, rtol=1e-6)
@@ -126,40 +162,81 @@ def test_far_out_and_close_to_zero_float32_noise_is_as_exact_as_elsewhere() -> N
 
 def test_four_million_normals_are_normal() -> None:
     """One seed, so this either always holds or never; bounds are 5 standard deviations."""
-    rows = torch.stack([noise(Reproducible(5), 1, 0, j, size=2**20, dtype=torch.float32) for j in range(4)])
+    rows = torch.stack(
+        [
+            noise(Reproducible(5), 1, 0, j, size=2**20, dtype=torch.float32)
+            for j in range(4)
+        ]
+    )
     values = rows.double().numpy().ravel()
     n = values.size
     assert stats.kstest(values, "norm", method="asymp").pvalue > 1e-3
-    for power, moment, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10_170)):
+    for power, moment, variance in (
+        (1, 0, 1),
+        (2, 1, 2),
+        (3, 0, 15),
+        (4, 3, 96),
+        (6, 15, 10_170),
+    ):
         assert abs((values**power).mean() - moment) < 5 * math.sqrt(variance / n), power
     for beyond in (0.01, 0.1, 1, 2, 3, 4, 4.5):
         for side in (values, -values):
             p = stats.norm.sf(beyond)
-            assert abs((side > beyond).sum() - n * p) < 5 * math.sqrt(n * p * (1 - p)), beyond
+            assert abs((side > beyond).sum() - n * p) < 5 * math.sqrt(
+                n * p * (1 - p)
+            ), beyond
     for block in (16, 256):
         assert len(np.unique(values.reshape(-1, block), axis=0)) == n // block
 
 
-@pytest.mark.parametrize("randomness", BOTH)
-@BOTH_TYPES
-def test_noise_is_written_nowhere_else(variant, randomness, dtype) -> None:
+@pytest.mark.parametrize(
+    ("perturb", "dtype"),
+    [
+        (perturb_by_key, np.float32),
+        (perturb_on_grid, np.float32),
+        (perturb_on_grid, np.float64),
+    ],
+)
+def test_noise_is_written_nowhere_else(compiled: bool, perturb, dtype) -> None:
     for size in SIZES:
-        room = torch.full((size + 600,), 7.0, dtype=dtype)
-        row = room[300 : 300 + size].fill_(0.3)
-        randomness.perturb(torch.zeros_like(row), 1.0, "noise", 1, 0, 1, into=row)
+        room = np.full(size + 600, 7.0, dtype)
+        row = room[300 : 300 + size]
+        row.fill(0.3)
+        perturb(KEY, np.zeros_like(row), 1.0, row, compiled)
         assert (room[:300] == 7).all()
         assert (room[300 + size :] == 7).all()
-        assert (row != 0.3).all()
+        assert (row != np.array(0.3, dtype)).all()
+
+
+@pytest.mark.parametrize("randomness", BOTH)
+@BOTH_TYPES
+def test_a_row_is_perturbed_into_another_and_nowhere_else(randomness, dtype) -> None:
+    room, zeros = torch.full((900,), 7.0, dtype=dtype), torch.zeros(300, dtype=dtype)
+    randomness.perturb(zeros, 1.0, "noise", 1, 0, 1, into=room[300:600])
+    assert not zeros.any()
+    assert (room[:300] == 7).all()
+    assert (room[600:] == 7).all()
+    assert (room[300:600] != 7).all()
 
 
 @BOTH_TYPES
-def test_a_row_in_any_place_gets_the_same_noise(variant, dtype) -> None:
-    flat, shaped, spread = (torch.zeros(size, dtype=dtype) for size in ((600,), (3, 200), (600, 2)))
+def test_a_row_in_any_place_gets_the_same_noise(dtype) -> None:
+    flat, shaped, spread = (
+        torch.zeros(size, dtype=dtype) for size in ((600,), (3, 200), (600, 2))
+    )
     for rows in (flat, shaped, spread[:, 1]):
         Reproducible(3).perturb(rows, 1.0, "noise", 1, 0, 1, into=rows)
     assert torch.equal(shaped.ravel(), flat)
     torch.testing.assert_close(spread[:, 1], flat, rtol=1e-6, atol=0)
     assert (spread[:, 0] == 0).all()
+
+
+def test_a_row_in_any_place_gets_the_noise_of_its_key(compiled: bool) -> None:
+    flat, spread = np.zeros(600, np.float32), np.zeros((600, 2), np.float32)
+    perturb_by_key(KEY, flat, 1.0, flat, compiled)
+    perturb_by_key(KEY, spread[:, 1], 1.0, spread[:, 1], compiled)
+    np.testing.assert_allclose(spread[:, 1], flat, rtol=1e-6, atol=0)
+    assert not spread[:, 0].any()
 
 
 @BOTH_TYPES
@@ -174,7 +251,19 @@ def test_threads_get_the_bits_that_one_thread_gets(dtype) -> None:
 
 def at_the_ends() -> np.ndarray:
     """Words at both ends of the uniforms with directions on and beside the axes."""
-    ends = [0, 2**11 - 1, 2**11, 2**61 - 2**11, 2**61, 2**62, 2**63 - 2**11, 2**63, 3 * 2**62, 2**64 - 2**11, 2**64 - 1]
+    ends = [
+        0,
+        2**11 - 1,
+        2**11,
+        2**61 - 2**11,
+        2**61,
+        2**62,
+        2**63 - 2**11,
+        2**63,
+        3 * 2**62,
+        2**64 - 2**11,
+        2**64 - 1,
+    ]
     return np.array(list(itertools.product(ends, ends)), np.uint64).T.ravel()
 
 
@@ -182,32 +271,48 @@ def words(pairs: int) -> np.ndarray:
     return generator(0, "words").integers(0, 2**64, 2 * pairs, np.uint64)
 
 
-@pytest.mark.parametrize("drawn", [at_the_ends(), *map(words, (0, 1, 2, 3, 7, 8, 9, 1000))], ids=len)
-def test_float64_normals_are_box_muller(variant, drawn: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    "drawn", [at_the_ends(), *map(words, (0, 1, 2, 3, 7, 8, 9, 1000))], ids=len
+)
+def test_float64_normals_are_box_muller(compiled: bool, drawn: np.ndarray) -> None:
     expected = np.zeros((2, len(drawn) // 2))
     for k, (w, v) in enumerate(drawn.reshape(2, -1).T.tolist()):
-        radius, angle = math.sqrt(-2 * math.log1p(-(w >> 11) / 2**53)), 2 * math.pi * (v >> 11) / 2**53
+        radius, angle = (
+            math.sqrt(-2 * math.log1p(-(w >> 11) / 2**53)),
+            2 * math.pi * (v >> 11) / 2**53,
+        )
         expected[:, k] = radius * math.cos(angle), radius * math.sin(angle)
-    np.testing.assert_allclose(module._normals(drawn.copy()), expected.ravel(), rtol=0, atol=2e-14)
+    np.testing.assert_allclose(
+        module.normals(drawn.copy(), compiled), expected.ravel(), rtol=0, atol=2e-14
+    )
 
 
-def test_secure_noise_is_the_same_for_both_types_and_in_place(variant, monkeypatch) -> None:
-    monkeypatch.setattr("os.urandom", bytes)
+def test_secure_noise_is_the_same_for_both_types_and_in_place(compiled: bool) -> None:
     for size in SIZES:
         single = generator(0, "row").standard_normal(size, dtype=np.float32)
-        double = torch.from_numpy(single.astype(np.float64))
-        Secure().perturb(double, 1e-3, "noise", into=double)
-        row, out = torch.from_numpy(single), torch.empty(size)
-        Secure().perturb(row, 1e-3, "noise", into=out)
-        Secure().perturb(row, 1e-3, "noise", into=row)
-        assert torch.equal(out, double.float())
-        assert torch.equal(row, out)
+        double = single.astype(np.float64)
+        perturb_on_grid(KEY, double, 1e-3, double, compiled)
+        out = np.empty_like(single)
+        perturb_on_grid(KEY, single, 1e-3, out, compiled)
+        perturb_on_grid(KEY, single, 1e-3, single, compiled)
+        assert np.array_equal(out, double.astype(np.float32))
+        assert np.array_equal(single, out)
 
 
-def test_secure_noise_does_not_repeat_within_a_row(variant) -> None:
+def test_secure_noise_is_on_the_grid_under_a_key_of_the_operating_system(
+    monkeypatch,
+) -> None:
+    monkeypatch.setattr("os.urandom", bytes)
+    drawn = noise(Secure(), size=600)
+    expected = np.zeros(600)
+    perturb_on_grid(bytes(32), expected, 1.0, expected)
+    assert np.array_equal(drawn.numpy(), expected)
+
+
+def test_secure_noise_does_not_repeat_within_a_row(compiled: bool) -> None:
     """Of entries on a grid some are equal, of eight in a row not all."""
-    row = noise(Secure(), size=3 * PIECE)
-    assert len(row.view(-1, 8).unique(dim=0)) == len(row) // 8
+    row = drawn_on_grid(0.0, size=3 * PIECE, compiled=compiled)
+    assert len(np.unique(row.reshape(-1, 8), axis=0)) == len(row) // 8
 
 
 def test_secure_uniforms_are_uniform() -> None:
@@ -221,7 +326,7 @@ def test_secure_uniforms_are_uniform() -> None:
 def test_poisson_takes_every_record_at_the_public_rate(randomness) -> None:
     sizes, hits = [], np.zeros(50)
     for t in range(2_000):
-        picked = Poisson(10, (50,) * 5)(50, randomness, t, 4)
+        picked = Poisson(10, (50,) * 5).draw(50, randomness, t, 4)
         sizes.append(len(picked))
         hits[picked] += 1
     assert np.mean(sizes) == pytest.approx(10, abs=0.4)
@@ -233,7 +338,7 @@ def test_poisson_takes_every_record_at_the_public_rate(randomness) -> None:
 def test_fixed_size_takes_exactly_b_different_records(randomness) -> None:
     hits = np.zeros(20)
     for t in range(1_000):
-        picked = FixedSize(5)(20, randomness, t, 0)
+        picked = FixedSize(5, (20,)).draw(20, randomness, t, 0)
         assert len(set(picked)) == 5
         hits[picked] += 1
     assert np.abs(hits / 1_000 - 0.25).max() < 0.07

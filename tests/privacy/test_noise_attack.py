@@ -56,7 +56,9 @@ def right_decisions(perturb: Perturb, games: int) -> int:
     right = 0
     for _ in range(games):
         rest, record = rng.standard_normal((2, ENTRIES))
-        rest, record = (CLIP / BATCH * row / np.linalg.norm(row) for row in (rest, record))
+        rest, record = (
+            CLIP / BATCH * row / np.linalg.norm(row) for row in (rest, record)
+        )
         candidates = [rest, rest + record]
         taken = int(rng.integers(2))
         message = perturb(candidates[taken], STD)
@@ -74,7 +76,9 @@ def test_one_secure_message_decides_nothing() -> None:
 
 
 # ---------------------------------------------------------------- float32: the spacing of a sum tells its terms
-def crafted(perturb: Perturb, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, np.ndarray]:
+def crafted(
+    perturb: Perturb, monkeypatch: pytest.MonkeyPatch
+) -> tuple[np.ndarray, np.ndarray]:
     """A float32 gradient that nearly cancels the noise to come, and the message about it.
 
     Such near misses happen once in 2^29 entries; an attacker waits for them, a test makes them.
@@ -97,19 +101,27 @@ def trailing_zeros(message: np.ndarray) -> np.ndarray:
     return np.log2(digits & -digits).astype(np.int64)
 
 
-def test_a_small_float32_entry_of_the_leaky_sampler_tells_a_gradient_from_zero(monkeypatch) -> None:
+def test_a_small_float32_entry_of_the_leaky_sampler_tells_a_gradient_from_zero(
+    monkeypatch,
+) -> None:
     gradient, message = crafted(leaky_perturb, monkeypatch)
     small = telling(message, gradient)
     assert small.sum() > 500
-    lost = np.floor(np.log2(np.abs(gradient[small]) * 2.0**-29 / np.abs(message[small])))
+    lost = np.floor(
+        np.log2(np.abs(gradient[small]) * 2.0**-29 / np.abs(message[small]))
+    )
     assert (trailing_zeros(message[small]) >= lost).all()
     pure = leaky_perturb(np.zeros(ENTRIES, np.float32), STD)
     assert trailing_zeros(pure).mean() < 1.1
 
 
-def test_no_float32_entry_of_a_secure_message_is_small_and_not_zero(monkeypatch) -> None:
+def test_no_float32_entry_of_a_secure_message_is_small_and_not_zero(
+    monkeypatch,
+) -> None:
     gradient, message = crafted(secure_perturb, monkeypatch)
     assert not telling(message, gradient).any()
     assert (message == 0).mean() > 0.9
     pure = secure_perturb(np.zeros(ENTRIES, np.float32), STD)
-    assert (np.abs(pure[pure != 0]) >= grid(STD)).all()  # nor is one of pure noise: there is nothing to tell apart
+    assert (
+        np.abs(pure[pure != 0]) >= grid(STD)
+    ).all()  # nor is one of pure noise: there is nothing to tell apart

@@ -22,16 +22,23 @@ class Reference:
     C: float
     sigma: float
     B: int
-    noise: Callable[[int, int, int], Tensor]  # (tick, agent, length) -> standard normal vector
+    noise: Callable[
+        [int, int, int], Tensor
+    ]  # (tick, agent, length) -> standard normal vector
     x: list[Tensor] = field(default_factory=list)
 
     def start(self, x0: Tensor) -> None:
         self.x = [x0.clone() for _ in range(self.agents)]
 
-    def tick(self, t: int, active: int, partner: int | None, batch: list[Sample]) -> None:
+    def tick(
+        self, t: int, active: int, partner: int | None, batch: list[Sample]
+    ) -> None:
         before = self.x[active]
         z = self.noise(t, active, len(before))
-        g = clipped_mean(self.module, before, batch, self.C, self.B) + self.sigma * self.C * z / self.B
+        g = (
+            clipped_mean(self.module, before, batch, self.C, self.B)
+            + self.sigma * self.C * z / self.B
+        )
         if partner is not None:
             halfway = torch.stack([before, self.x[partner]]).mean(dim=0)
             self.x[active], self.x[partner] = halfway, halfway

@@ -22,7 +22,9 @@ def direction(M: np.ndarray, g: np.ndarray, margin: float) -> np.ndarray:
     rows = [j for j in range(len(M)) if M[j].any()]
     for count in range(1, len(rows) + 1):
         for free in map(list, itertools.combinations(rows, count)):
-            rest = g + M.T @ np.array([0.0 if j in free else margin for j in range(len(M))])
+            rest = g + M.T @ np.array(
+                [0.0 if j in free else margin for j in range(len(M))]
+            )
             lengths = np.linalg.norm(M[free], axis=1)
             y = np.linalg.lstsq((M[free] / lengths[:, None]).T, -rest, rcond=None)[0]
             if (y >= margin * lengths).all():
@@ -32,10 +34,14 @@ def direction(M: np.ndarray, g: np.ndarray, margin: float) -> np.ndarray:
     return best
 
 
-def ridged(M: np.ndarray, g: np.ndarray, margin: float, ridge: float = 1e-12) -> np.ndarray:
+def ridged(
+    M: np.ndarray, g: np.ndarray, margin: float, ridge: float = 1e-12
+) -> np.ndarray:
     """The same with a ridge: every row has an entry of its own beside the others, as long as the root of the ridge."""
     own = np.sqrt(ridge) * np.diag(np.linalg.norm(M, axis=1))
-    return direction(np.hstack([M, own]), np.concatenate([g, np.zeros(len(M))]), margin)[: len(g)]
+    return direction(
+        np.hstack([M, own]), np.concatenate([g, np.zeros(len(M))]), margin
+    )[: len(g)]
 
 
 @dataclass
@@ -43,7 +49,9 @@ class Aggregation(Neighbourhood):
     """CGA: agent i combines what it received so that nothing conflicts."""
 
     margin: float = 0.0
-    sizes: tuple[int, ...] | None = None  # one problem for every piece; None: one for the whole vector
+    sizes: tuple[int, ...] | None = (
+        None  # one problem for every piece; None: one for the whole vector
+    )
 
     def combine(self, i: int, made: Pairs, received: Pairs) -> Tensor:
         others = [j for j in self.around(i) if j != i]
@@ -52,6 +60,8 @@ class Aggregation(Neighbourhood):
             cut = slice(start, start + size)
             rows = [float(self.W[i, j]) * received[i, j][cut].numpy() for j in others]
             own = float(self.W[i, i]) * received[i, i][cut].numpy()
-            pieces.append(ridged(np.array(rows).reshape(len(rows), size), own, self.margin))
+            pieces.append(
+                ridged(np.array(rows).reshape(len(rows), size), own, self.margin)
+            )
             start += size
         return torch.from_numpy(np.concatenate(pieces))

@@ -15,7 +15,9 @@ from tests.reference.dpsgd import PlainDPSGD, Sample
 @dataclass
 class PlainDecor(PlainDPSGD):
     c: float = 0.0
-    shared: Callable[[int, int, int, int], Tensor] | None = None  # (round, lower, higher, length) -> standard normals
+    shared: Callable[[int, int, int, int], Tensor] | None = (
+        None  # (round, lower, higher, length) -> standard normals
+    )
 
     def private_gradient(self, t: int, i: int, batch: list[Sample]) -> Tensor:
         g = super().private_gradient(t, i, batch)
@@ -43,5 +45,9 @@ def sigma_eff(W: np.ndarray, i: int, known: set[int], c: float) -> float:
                 covariance += c**2 * torch.outer(link, link)
     others = [j for j in range(N) if j != i and j not in known]
     cross = covariance[i, others]
-    explained = cross @ torch.linalg.solve(covariance[others][:, others], cross) if others else 0.0
+    explained = (
+        cross @ torch.linalg.solve(covariance[others][:, others], cross)
+        if others
+        else 0.0
+    )
     return float(covariance[i, i] - explained) ** 0.5

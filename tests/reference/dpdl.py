@@ -28,7 +28,9 @@ class Reference:
     C: float
     sigma: float
     B: int
-    noise: Callable[[int, int, int, int], Tensor]  # (round, i, j, length) -> standard normal vector
+    noise: Callable[
+        [int, int, int, int], Tensor
+    ]  # (round, i, j, length) -> standard normal vector
     sound: bool = False
     x: list[Tensor] = field(default_factory=list)
     v: list[Tensor] = field(default_factory=list)
@@ -40,8 +42,15 @@ class Reference:
     def gradient(self, x: Tensor, sample: Sample) -> Tensor:
         """grad F(x; zeta) of a single sample."""
         nn.utils.vector_to_parameters(x, self.module.parameters())
-        loss = nn.functional.cross_entropy(self.module(sample[0][None]), sample[1][None])
-        return torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(self.module.parameters()))])
+        loss = nn.functional.cross_entropy(
+            self.module(sample[0][None]), sample[1][None]
+        )
+        return torch.cat(
+            [
+                g.flatten()
+                for g in torch.autograd.grad(loss, list(self.module.parameters()))
+            ]
+        )
 
     def clipped_mean(self, x: Tensor, batch: list[Sample]) -> Tensor:
         """(1/B) times the sum of the clipped gradients; lines 8, 9, 12, 13, 14."""
@@ -71,9 +80,19 @@ class Reference:
                 similarity = float(ddot[i, j] @ r) / lengths if lengths else 0.0
                 coefficient = 1 / (1 + math.exp(similarity))
                 w = float(self.W[i, j])
-                g_tilde = g_tilde + ddot[i, j] / (math.sqrt(w) * N) + self.alpha * w * coefficient * r
+                g_tilde = (
+                    g_tilde
+                    + ddot[i, j] / (math.sqrt(w) * N)
+                    + self.alpha * w * coefficient * r
+                )
             v_tilde.append(self.beta * self.v[i] + g_tilde)
             x_tilde.append(self.x[i] - self.eta * v_tilde[i])
         # Gossip: every agent averages what it received, its own included.
-        self.v = [sum(float(self.W[i, j]) * v_tilde[j] for j in neighbours[i]) for i in range(N)]
-        self.x = [sum(float(self.W[i, j]) * x_tilde[j] for j in neighbours[i]) for i in range(N)]
+        self.v = [
+            sum(float(self.W[i, j]) * v_tilde[j] for j in neighbours[i])
+            for i in range(N)
+        ]
+        self.x = [
+            sum(float(self.W[i, j]) * x_tilde[j] for j in neighbours[i])
+            for i in range(N)
+        ]

@@ -23,7 +23,9 @@ class Agents:
     C: float
     sigma: float
     B: int
-    noise: Callable[[int, int, int, int], Tensor]  # (round, i, j, length) -> standard normal vector
+    noise: Callable[
+        [int, int, int, int], Tensor
+    ]  # (round, i, j, length) -> standard normal vector
     x: list[Tensor] = field(default_factory=list)
     m: list[Tensor] = field(default_factory=list)
 
@@ -37,7 +39,12 @@ class Agents:
         for image, label in batch:
             nn.utils.vector_to_parameters(self.x[i], self.module.parameters())
             loss = nn.functional.cross_entropy(self.module(image[None]), label[None])
-            g = torch.cat([p.flatten() for p in torch.autograd.grad(loss, list(self.module.parameters()))])
+            g = torch.cat(
+                [
+                    p.flatten()
+                    for p in torch.autograd.grad(loss, list(self.module.parameters()))
+                ]
+            )
             norm = float(g.norm())
             total = total + (g * self.C / norm if norm > self.C else g)
         z = self.sigma * self.C * self.noise(t, i, i, len(total))

@@ -34,9 +34,13 @@ def frames(content: bytes) -> list[bytes]:
         assert len(content) >= 16, "a frame is cut off"
         size = int.from_bytes(content[:8], "little")
         assert len(content) >= 16 + size, "a frame is cut off"
-        assert int.from_bytes(content[8:12], "little") == masked(content[:8]), "the length has another checksum"
+        assert int.from_bytes(content[8:12], "little") == masked(content[:8]), (
+            "the length has another checksum"
+        )
         data, check = content[12 : 12 + size], content[12 + size : 16 + size]
-        assert int.from_bytes(check, "little") == masked(data), "the data have another checksum"
+        assert int.from_bytes(check, "little") == masked(data), (
+            "the data have another checksum"
+        )
         found.append(data)
         content = content[16 + size :]
     return found
@@ -81,7 +85,10 @@ def events(path: Path) -> list[dict]:
 
 
 def _event(fields: Message) -> dict:
-    found: dict = {"time": struct.unpack("<d", fields.pop(1)[0])[0], "step": fields.pop(2, [0])[0]}
+    found: dict = {
+        "time": struct.unpack("<d", fields.pop(1)[0])[0],
+        "step": fields.pop(2, [0])[0],
+    }
     ((number, (content,)),) = fields.items()  # one of several
     match number:
         case 3:
@@ -89,7 +96,9 @@ def _event(fields: Message) -> dict:
         case 5:
             values = message(content)
             assert set(values) <= {1}
-            found["values"] = dict(_value(message(value)) for value in values.get(1, []))
+            found["values"] = dict(
+                _value(message(value)) for value in values.get(1, [])
+            )
             assert len(found["values"]) == len(values.get(1, [])), "a tag appears twice"
         case 7:
             found["session"] = message(content)

@@ -26,7 +26,9 @@ class Loops:
     C: float
     sigma: float
     B: int
-    noise: Callable[[int, int, int, int], Tensor]  # (round, i, j, length) -> standard normal vector
+    noise: Callable[
+        [int, int, int, int], Tensor
+    ]  # (round, i, j, length) -> standard normal vector
     x: list[Tensor] = field(default_factory=list)
 
     def private(self, t: int, i: int, batch: list[Sample]) -> Tensor:
@@ -35,8 +37,17 @@ class Loops:
         total = self.sigma * self.C * self.noise(t, i, i, len(x))
         for sample in batch:
             nn.utils.vector_to_parameters(x, self.module.parameters())
-            loss = nn.functional.cross_entropy(self.module(sample[0][None]), sample[1][None])
-            g = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(self.module.parameters()))])
+            loss = nn.functional.cross_entropy(
+                self.module(sample[0][None]), sample[1][None]
+            )
+            g = torch.cat(
+                [
+                    part.flatten()
+                    for part in torch.autograd.grad(
+                        loss, list(self.module.parameters())
+                    )
+                ]
+            )
             total = total + g * min(1.0, self.C / float(g.norm()))
         return total / self.B + self.decay * x
 
@@ -59,7 +70,9 @@ class GradientTrackingLoops(Loops):
     def round(self, t: int, batches: list[list[Sample]]) -> None:
         agents = range(len(self.W))
         g = [self.private(t, i, batches[i]) for i in agents]
-        self.y = [self.mixed(i, self.y) + g[i] - self.g[i] for i in agents] if self.y else g
+        self.y = (
+            [self.mixed(i, self.y) + g[i] - self.g[i] for i in agents] if self.y else g
+        )
         self.g = g
         stepped = [self.x[i] - self.eta[t - 1] * self.y[i] for i in agents]
         self.x = [self.mixed(i, stepped) for i in agents]

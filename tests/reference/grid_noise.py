@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 DIGITS = decimal.Context(prec=130)  # 1 - v may be 2^-289
 ENOUGH = decimal.Context(prec=60)
-PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+PI = Decimal(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
+)
 
 
 def block(key: bytes, number: int, stream: int) -> tuple[int, ...]:
@@ -64,6 +66,8 @@ def perturbed(key: bytes, row: Sequence[float], std: float) -> list[float]:
         more = block(key, 128 * g + 16 * p + i, 1)
         z = normals(words[2 * p], words[2 * p + 1], more[:9])[c]
         with decimal.localcontext(DIGITS):
-            k = ((Decimal(x) + Decimal(std) * z) / step).to_integral_value(decimal.ROUND_HALF_EVEN)
+            k = ((Decimal(x) + Decimal(std) * z) / step).to_integral_value(
+                decimal.ROUND_HALF_EVEN
+            )
         out.append(math.ldexp(float(k), int(math.log2(step))))
     return out

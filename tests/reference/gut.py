@@ -26,11 +26,15 @@ class GUTLoops(Loops):
             for j in range(N):
                 pull = pull + float(self.W[i, j]) * (self.x[j] - self.x[i])
             D.append(self.private(t, i, batches[i]) - pull / eta)
-        self.y = [D[i] + self.mu * self.bracket[i] for i in range(N)] if t > 1 else list(D)
+        self.y = (
+            [D[i] + self.mu * self.bracket[i] for i in range(N)] if t > 1 else list(D)
+        )
         self.bracket = []
         for i in range(N):
             total = -D[i]
             for j in range(N):
-                total = total + float(self.W[i, j]) * (self.y[j] - (self.x[j] - self.x[i]) / eta)
+                total = total + float(self.W[i, j]) * (
+                    self.y[j] - (self.x[j] - self.x[i]) / eta
+                )
             self.bracket.append(total)
         self.x = [self.x[i] - eta * self.y[i] for i in range(N)]

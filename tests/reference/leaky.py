@@ -21,6 +21,8 @@ def leaky_perturb(row: np.ndarray, std: float) -> np.ndarray:
         words = np.frombuffer(os.urandom(16 * pairs), np.uint64)
         u, turn = np.split((words >> np.uint64(11)) * 2.0**-53, 2)
         radius, angle = np.sqrt(-2 * np.log1p(-u)), 2 * np.pi * turn
-        normals = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[: piece.size]
+        normals = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[
+            : piece.size
+        ]
         out[start : start + PIECE] = piece + std * normals
     return out

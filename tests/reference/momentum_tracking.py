@@ -25,6 +25,9 @@ class MomentumTrackingLoops(Loops):
             self.c = [torch.zeros_like(row) for row in self.x]
         g = [self.private(t, i, batches[i]) for i in agents]
         self.u = [self.beta * self.u[i] + g[i] for i in agents]
-        self.x = [self.mixed(i, self.x) - self.eta[t - 1] * (self.u[i] - self.c[i]) for i in agents]
+        self.x = [
+            self.mixed(i, self.x) - self.eta[t - 1] * (self.u[i] - self.c[i])
+            for i in agents
+        ]
         apart = [self.c[i] - self.u[i] for i in agents]
         self.c = [self.mixed(i, apart) + self.u[i] for i in agents]

@@ -27,9 +27,14 @@ class PlainMuffliato(Agents):
     def round(self, t: int, batches: list[list[Sample]]) -> None:
         N = len(self.W)
         K, gamma = self.plan()
-        y = [self.x[i] - self.etas[t - 1] * self.private_gradient(t, i, batches[i]) for i in range(N)]
+        y = [
+            self.x[i] - self.etas[t - 1] * self.private_gradient(t, i, batches[i])
+            for i in range(N)
+        ]
         history = [y, self.mixed(y)]
         for k in range(1, K):
             W_y = self.mixed(history[k])
-            history.append([gamma * W_y[i] + (1 - gamma) * history[k - 1][i] for i in range(N)])
+            history.append(
+                [gamma * W_y[i] + (1 - gamma) * history[k - 1][i] for i in range(N)]
+            )
         self.x = history[K]

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 
 Sample = tuple[Tensor, Tensor]
-Pairs = dict[tuple[int, int], Tensor]  # (owner of the model, owner of the data) -> gradient
+Pairs = dict[
+    tuple[int, int], Tensor
+]  # (owner of the model, owner of the data) -> gradient
 
 
 @dataclass
@@ -27,9 +29,13 @@ class Neighbourhood:
     C: float
     sigma: float
     B: int
-    noise: Callable[[int, int, int, int], Tensor]  # (round, i, j, length) -> standard normal vector
+    noise: Callable[
+        [int, int, int, int], Tensor
+    ]  # (round, i, j, length) -> standard normal vector
     decay: float = 0.0
-    sent: Callable[[Pairs], Pairs] | None = None  # what askers receive of the answers; None: the answers
+    sent: Callable[[Pairs], Pairs] | None = (
+        None  # what askers receive of the answers; None: the answers
+    )
     x: list[Tensor] = field(default_factory=list)
     m: list[Tensor] = field(default_factory=list)
 
@@ -46,7 +52,14 @@ class Neighbourhood:
         for inputs, label in batch:
             nn.utils.vector_to_parameters(x, self.module.parameters())
             loss = nn.functional.cross_entropy(self.module(inputs[None]), label[None])
-            g = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(self.module.parameters()))])
+            g = torch.cat(
+                [
+                    part.flatten()
+                    for part in torch.autograd.grad(
+                        loss, list(self.module.parameters())
+                    )
+                ]
+            )
             total = total + g * min(1.0, self.C / float(g.norm()))
         return (total + self.sigma * self.C * noise) / self.B
 
@@ -58,12 +71,20 @@ class Neighbourhood:
         made: Pairs = {}
         for j in agents:
             for i in self.around(j):
-                made[i, j] = self.answer(self.x[i], batches[j], self.noise(t, i, j, len(self.x[i])))
+                made[i, j] = self.answer(
+                    self.x[i], batches[j], self.noise(t, i, j, len(self.x[i]))
+                )
         received = self.sent(made) if self.sent else made
         steps = []
         for i in agents:
-            steps.append(self.beta * self.m[i] + self.combine(i, made, received) + self.decay * self.x[i])
-        mixed = [sum(float(self.W[i, j]) * self.x[j] for j in self.around(i)) for i in agents]
+            steps.append(
+                self.beta * self.m[i]
+                + self.combine(i, made, received)
+                + self.decay * self.x[i]
+            )
+        mixed = [
+            sum(float(self.W[i, j]) * self.x[j] for j in self.around(i)) for i in agents
+        ]
         self.m = steps
         self.x = [mixed[i] - self.eta * steps[i] for i in agents]
 

@@ -22,7 +22,13 @@ def view(W: np.ndarray, steps: int, v: int) -> np.ndarray:
         now = []
         for k in range(N):
             W_y = [sum(W[w, j] * held[t - 1][k][j] for j in range(N)) for w in range(N)]
-            now.append(W_y if t == 1 else [gamma * W_y[w] + (1 - gamma) * held[t - 2][k][w] for w in range(N)])
+            now.append(
+                W_y
+                if t == 1
+                else [
+                    gamma * W_y[w] + (1 - gamma) * held[t - 2][k][w] for w in range(N)
+                ]
+            )
         held.append(now)
     for t in range(steps):
         for w in range(N):

@@ -21,7 +21,11 @@ def exact_shapley(players: int, value: Callable[[set[int]], float]) -> list[floa
         others = [k for k in range(players) if k != j]
         phi = 0.0
         for size in range(players):
-            share = math.factorial(size) * math.factorial(players - size - 1) / math.factorial(players)
+            share = (
+                math.factorial(size)
+                * math.factorial(players - size - 1)
+                / math.factorial(players)
+            )
             for S in combinations(others, size):
                 phi += share * (value({*S, j}) - value(set(S)))
         found.append(phi)
@@ -40,8 +44,12 @@ class Reference:
     C: float
     sigma: float
     B: int
-    noise: Callable[[int, int, int, int], Tensor]  # (round, i, j, length) -> standard normal vector
-    orders: Callable[[int, int, int], list[tuple[int, ...]]]  # (round, i, how many neighbours) -> orders of them
+    noise: Callable[
+        [int, int, int, int], Tensor
+    ]  # (round, i, j, length) -> standard normal vector
+    orders: Callable[
+        [int, int, int], list[tuple[int, ...]]
+    ]  # (round, i, how many neighbours) -> orders of them
     public: list[Sample]
     x: list[Tensor] = field(default_factory=list)
     v: list[Tensor] = field(default_factory=list)
@@ -53,8 +61,13 @@ class Reference:
     def accuracy(self, x: Tensor) -> float:
         nn.utils.vector_to_parameters(x, self.module.parameters())
         with torch.no_grad():
-            guesses = self.module(torch.stack([inputs for inputs, _ in self.public])).argmax(1)
-        return sum(int(g) == int(target) for g, (_, target) in zip(guesses, self.public, strict=True)) / len(guesses)
+            guesses = self.module(
+                torch.stack([inputs for inputs, _ in self.public])
+            ).argmax(1)
+        return sum(
+            int(g) == int(target)
+            for g, (_, target) in zip(guesses, self.public, strict=True)
+        ) / len(guesses)
 
     def weights(self, t: int, i: int, g: list[Tensor]) -> list[float]:
         """The share of every neighbour's gradient; no coalition is remembered."""
@@ -69,9 +82,15 @@ class Reference:
         phi = [0.0] * len(g)
         for order in orders:
             for place, j in enumerate(order):
-                phi[j] += (value(order[: place + 1]) - value(order[:place])) / len(orders)
+                phi[j] += (value(order[: place + 1]) - value(order[:place])) / len(
+                    orders
+                )
         positive = [p if p > 1e-12 else 0.0 for p in phi]
-        return [p / sum(positive) for p in positive] if any(positive) else [1 / len(g)] * len(g)
+        return (
+            [p / sum(positive) for p in positive]
+            if any(positive)
+            else [1 / len(g)] * len(g)
+        )
 
     def round(self, t: int, batches: list[list[Sample]]) -> None:
         N = len(self.W)
@@ -80,7 +99,10 @@ class Reference:
         for j in range(N):
             for i in neighbours[j]:
                 z = self.sigma * self.C * self.noise(t, i, j, len(self.x[i]))
-                ddot[i, j] = clipped_mean(self.module, self.x[i], batches[j], self.C, self.B) + z / self.B
+                ddot[i, j] = (
+                    clipped_mean(self.module, self.x[i], batches[j], self.C, self.B)
+                    + z / self.B
+                )
         v_tilde, x_tilde = [], []
         for i in range(N):
             g = [ddot[i, j] for j in neighbours[i]]

@@ -25,12 +25,16 @@ PAIRS = {
 }
 
 
-def exact_epsilon(sigma: float, q: float, rounds: int, delta: float, relation: str = "add-remove") -> float:
+def exact_epsilon(
+    sigma: float, q: float, rounds: int, delta: float, relation: str = "add-remove"
+) -> float:
     ways = ("removed", "added") if relation == "add-remove" else ("replaced",)
     return max(_solve(*_density_of_loss(sigma, q, rounds, way), delta) for way in ways)
 
 
-def _density_of_loss(sigma: float, q: float, rounds: int, way: str) -> tuple[np.ndarray, np.ndarray]:
+def _density_of_loss(
+    sigma: float, q: float, rounds: int, way: str
+) -> tuple[np.ndarray, np.ndarray]:
     """The total loss on an even grid, and the mass at each point."""
     x = np.linspace(-13 * sigma - 1, 13 * sigma + 1, 4_001)
     upper, lower = (_log_mixture(x, means, sigma, q) for means in PAIRS[way])
@@ -49,10 +53,16 @@ def _density_of_loss(sigma: float, q: float, rounds: int, way: str) -> tuple[np.
     return rounds * mean + window * (np.arange(size) / size - 0.5), mass
 
 
-def _log_mixture(x: np.ndarray, means: tuple[int, ...], sigma: float, q: float) -> np.ndarray:
+def _log_mixture(
+    x: np.ndarray, means: tuple[int, ...], sigma: float, q: float
+) -> np.ndarray:
     """Up to the same constant for all mixtures."""
     weights = (1.0,) if len(means) == 1 else (1 - q, q)
-    parts = [np.log(w) - (x - m) ** 2 / (2 * sigma**2) for w, m in zip(weights, means, strict=True) if w > 0]
+    parts = [
+        np.log(w) - (x - m) ** 2 / (2 * sigma**2)
+        for w, m in zip(weights, means, strict=True)
+        if w > 0
+    ]
     return np.asarray(logsumexp(parts, axis=0))
 
 
@@ -67,20 +77,38 @@ def _solve(values: np.ndarray, mass: np.ndarray, delta: float) -> float:
     return high
 
 
-def epsilon(sigma: float, q: float, rounds: int, delta: float, grid: float = 2e-4) -> float:
-    return max(_direction(sigma, q, rounds, delta, grid, removed) for removed in (True, False))
+def epsilon(
+    sigma: float, q: float, rounds: int, delta: float, grid: float = 2e-4
+) -> float:
+    return max(
+        _direction(sigma, q, rounds, delta, grid, removed) for removed in (True, False)
+    )
 
 
-def _direction(sigma: float, q: float, rounds: int, delta: float, grid: float, removed: bool) -> float:
+def _direction(
+    sigma: float, q: float, rounds: int, delta: float, grid: float, removed: bool
+) -> float:
     x = np.linspace(-40 * sigma, 40 * sigma + 1, 400_001)
-    ratio = np.log1p(q * np.expm1((2 * x - 1) / (2 * sigma**2)))  # log of (mixture / plain) at x
+    ratio = np.log1p(
+        q * np.expm1((2 * x - 1) / (2 * sigma**2))
+    )  # log of (mixture / plain) at x
     plain = norm.cdf(x, 0, sigma)
     mixture = (1 - q) * plain + q * norm.cdf(x, 1, sigma)
     loss, cdf = (ratio, mixture) if removed else (-ratio, plain)
     mass = np.diff(cdf)
     middle = (loss[1:] + loss[:-1]) / 2
     half = int(np.ceil(np.abs(middle).max() / grid)) + 1
-    spread = int(np.ceil(60 * np.sqrt(rounds) * max(np.sqrt(np.sum(mass * middle**2)), grid) / grid)) + half
+    spread = (
+        int(
+            np.ceil(
+                60
+                * np.sqrt(rounds)
+                * max(np.sqrt(np.sum(mass * middle**2)), grid)
+                / grid
+            )
+        )
+        + half
+    )
     size = 1 << int(np.ceil(np.log2(2 * spread + 1)))
     one = np.zeros(size)
     below = np.floor(middle / grid).astype(int)
@@ -88,6 +116,8 @@ def _direction(sigma: float, q: float, rounds: int, delta: float, grid: float, r
     np.add.at(one, below % size, mass * (1 - share))
     np.add.at(one, (below + 1) % size, mass * share)
     total = np.maximum(np.fft.irfft(np.fft.rfft(one) ** rounds, size), 0)
-    values = grid * np.where(np.arange(size) < size // 2, np.arange(size), np.arange(size) - size)
+    values = grid * np.where(
+        np.arange(size) < size // 2, np.arange(size), np.arange(size) - size
+    )
 
     return _solve(values, total, delta)

@@ -11,7 +11,9 @@ from functools import cache
 
 import numpy as np
 
-Filter = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (row, column), in pixels -> value
+Filter = Callable[
+    [np.ndarray, np.ndarray], np.ndarray
+]  # (row, column), in pixels -> value
 TURNS = 3  # how often the plane is wrapped around the image, each way
 
 
@@ -21,7 +23,11 @@ def gaussian(sigma: float, slant: float = 1.0, angle: float = 0.0) -> Filter:
     def value(row: np.ndarray, column: np.ndarray) -> np.ndarray:
         along = column * np.cos(angle) + row * np.sin(angle)
         across = row * np.cos(angle) - column * np.sin(angle)
-        return slant / (2 * np.pi * sigma**2) * np.exp(-(along**2 + slant**2 * across**2) / (2 * sigma**2))
+        return (
+            slant
+            / (2 * np.pi * sigma**2)
+            * np.exp(-(along**2 + slant**2 * across**2) / (2 * sigma**2))
+        )
 
     return value
 
@@ -30,7 +36,9 @@ def gabor(sigma: float, xi: float, slant: float, angle: float) -> Filter:
     envelope = gaussian(sigma, slant, angle)
 
     def value(row: np.ndarray, column: np.ndarray) -> np.ndarray:
-        return envelope(row, column) * np.exp(1j * xi * (column * np.cos(angle) + row * np.sin(angle)))
+        return envelope(row, column) * np.exp(
+            1j * xi * (column * np.cos(angle) + row * np.sin(angle))
+        )
 
     return value
 
@@ -41,12 +49,16 @@ def sampled(f: Filter, size: tuple[int, int], step: int) -> np.ndarray:
     rows, columns = np.indices(size)
     for up in range(-TURNS, TURNS + 1):
         for left in range(-TURNS, TURNS + 1):
-            total += step**2 * f(step * (rows + up * size[0]), step * (columns + left * size[1]))
+            total += step**2 * f(
+                step * (rows + up * size[0]), step * (columns + left * size[1])
+            )
     return total
 
 
 @cache
-def morlet(j: int, angle: float, L: int, size: tuple[int, int], step: int) -> np.ndarray:
+def morlet(
+    j: int, angle: float, L: int, size: tuple[int, int], step: int
+) -> np.ndarray:
     sigma, xi, slant = 0.8 * 2**j, 0.75 * np.pi / 2**j, 4 / L
     wave = sampled(gabor(sigma, xi, slant, angle), size, step)
     envelope = sampled(gaussian(sigma, slant, angle), size, step)
@@ -73,7 +85,12 @@ def convolution(f: np.ndarray, every: int) -> np.ndarray:
 def convolved(images: np.ndarray, f: np.ndarray, every: int) -> np.ndarray:
     """(x * f)(p) = sum_q f(p - q) x(q), for each x of `images`."""
     matrix = convolution(f, every)
-    return np.stack([(matrix @ x.ravel()).reshape([size // every for size in x.shape]) for x in images])
+    return np.stack(
+        [
+            (matrix @ x.ravel()).reshape([size // every for size in x.shape])
+            for x in images
+        ]
+    )
 
 
 def padded(x: np.ndarray, J: int) -> np.ndarray:
@@ -84,10 +101,16 @@ def scattering(x: np.ndarray, J: int, L: int) -> np.ndarray:
     """The features (1 + J L + L^2 J (J - 1) / 2, ceil(H / 2^J), ceil(W / 2^J)) of one grey image (H, W)."""
 
     def averages(u: np.ndarray, step: int) -> np.ndarray:
-        return convolved(u, low_pass(J, u.shape[1:], step), 2**J // step).real[:, 1:-1, 1:-1]
+        return convolved(u, low_pass(J, u.shape[1:], step), 2**J // step).real[
+            :, 1:-1, 1:-1
+        ]
 
     def moduli(u: np.ndarray, step: int, j: int, number: int) -> np.ndarray:
-        return np.abs(convolved(u, morlet(j, np.pi * number / L, L, u.shape[1:], step), 2**j // step))
+        return np.abs(
+            convolved(
+                u, morlet(j, np.pi * number / L, L, u.shape[1:], step), 2**j // step
+            )
+        )
 
     image = padded(np.asarray(x, dtype=np.float64), J)[None]
     paths: dict[tuple[int, ...], np.ndarray] = {(): averages(image, 1)[0]}
@@ -97,6 +120,10 @@ def scattering(x: np.ndarray, J: int, L: int) -> np.ndarray:
             paths[j, number] = s
         for coarser in range(j + 1, J):
             for other in range(L):
-                for number, s in enumerate(averages(moduli(u, 2**j, coarser, other), 2**coarser)):
+                for number, s in enumerate(
+                    averages(moduli(u, 2**j, coarser, other), 2**coarser)
+                ):
                     paths[j, number, coarser, other] = s
-    return np.stack([paths[path] for path in sorted(paths, key=lambda path: (len(path), path))])
+    return np.stack(
+        [paths[path] for path in sorted(paths, key=lambda path: (len(path), path))]
+    )

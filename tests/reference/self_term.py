@@ -30,13 +30,18 @@ class Line:
 
     def update(self, u: np.ndarray, r: float) -> np.ndarray:
         """Y for the perturbed self-gradient u."""
-        return u + self.a * (self.K0 + self.w / (1 + np.exp(u / np.hypot(u, self.rho)))) * r
+        return (
+            u
+            + self.a * (self.K0 + self.w / (1 + np.exp(u / np.hypot(u, self.rho)))) * r
+        )
 
     def density(self, y: np.ndarray, r: float) -> np.ndarray:
         """The density of Y at the points y, by the derivative of the distribution function."""
         u = np.linspace(r - 14 * self.sigma, r + 14 * self.sigma, POINTS)
         values = self.update(u, r)
-        assert (np.diff(values) > 0).all(), "the update must be a one-to-one function of its noise"
+        assert (np.diff(values) > 0).all(), (
+            "the update must be a one-to-one function of its noise"
+        )
         slope = np.gradient(values, u)
         inverse = np.interp(y, values, u, left=np.nan, right=np.nan)
         slopes = np.interp(y, values, slope)
@@ -44,7 +49,11 @@ class Line:
 
     def divergence(self, r: float, other: float, gamma: float) -> float:
         """H_gamma(P || Q) = integral of (p - gamma q)_+ of the updates with r and with `other`."""
-        ends = [self.update(np.array([x + s * 14 * self.sigma]), x)[0] for x in (r, other) for s in (-1, 1)]
+        ends = [
+            self.update(np.array([x + s * 14 * self.sigma]), x)[0]
+            for x in (r, other)
+            for s in (-1, 1)
+        ]
         y = np.linspace(min(ends), max(ends), POINTS)
         excess = np.maximum(self.density(y, r) - gamma * self.density(y, other), 0)
         return float(np.trapezoid(excess, y))
@@ -52,4 +61,7 @@ class Line:
 
 def gaussian(mu: float, gamma: float) -> float:
     """H_gamma of N(mu, 1) and N(0, 1)."""
-    return float(norm.cdf(mu / 2 - np.log(gamma) / mu) - gamma * norm.cdf(-mu / 2 - np.log(gamma) / mu))
+    return float(
+        norm.cdf(mu / 2 - np.log(gamma) / mu)
+        - gamma * norm.cdf(-mu / 2 - np.log(gamma) / mu)
+    )

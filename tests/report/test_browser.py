@@ -2,111 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
-import json
-import os
-import select
-import shutil
-import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dpdl.paper.cells import Cell, published
 from dpdl.report.page import page
-from dpdl.report.results import of_mode
-from tests.report.test_results import FIVE, row
+from dpdl.report.paper_tables import of_mode
+from tests.report.browser import DESK, PHONE, Browser, needed
+from tests.report.cells import FIVE, row
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the PATH")
-SECONDS = 30
-PHONE, DESK = (390, 844), (1280, 900)
-
-
-class Browser:
-    """One Chromium with one page; messages are JSON objects that end with a zero byte."""
-
-    def __init__(self, folder: Path) -> None:
-        to_it, tell = os.pipe()
-        hear, from_it = os.pipe()
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (to_it, from_it)]  # neither is 3 or 4
-        words = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}"]
-
-        def place() -> None:
-            os.dup2(ends[0], 3)
-            os.dup2(ends[1], 4)
-
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen([str(CHROMIUM), *words], preexec_fn=place, close_fds=False, **quiet)
-        for end in (to_it, from_it, *ends):
-            os.close(end)
-        self._tell, self._hear, self._rest, self._count = tell, hear, b"", 0
-        self._session: dict[str, str] = {}
-        self.events: list[dict[str, Any]] = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = {"sessionId": self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]}
-        for part in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{part}.enable")
-
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        self._count += 1
-        message = {"id": self._count, "method": method, "params": params, **self._session}
-        os.write(self._tell, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._next()
-            if answer.get("id") == self._count:
-                assert "error" not in answer, answer
-                found: dict[str, Any] = answer["result"]
-                return found
-            self.events.append(answer)
-
-    def _next(self) -> dict[str, Any]:
-        end = time.monotonic() + SECONDS
-        while b"\0" not in self._rest:
-            assert select.select([self._hear], [], [], max(0, end - time.monotonic()))[0], "the browser is silent"
-            piece = os.read(self._hear, 1 << 16)
-            assert piece, "the browser has gone"
-            self._rest += piece
-        message, _, self._rest = self._rest.partition(b"\0")
-        found: dict[str, Any] = json.loads(message)
-        return found
-
-    def open(self, path: Path, size: tuple[int, int]) -> None:
-        width, height = size
-        wide = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
-        self.call("Emulation.setDeviceMetricsOverride", **wide)
-        self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._next())
-
-    def ask(self, expression: str) -> Any:
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
-
-    def press(self, key: str, text: str = "") -> None:
-        code = {"Tab": 9, "Enter": 13}.get(key, 0)
-        keys = {"key": key, "windowsVirtualKeyCode": code}
-        self.call("Input.dispatchKeyEvent", type="keyDown", **keys, **({"text": text} if text else {}))
-        self.call("Input.dispatchKeyEvent", type="keyUp", **keys)
-
-    def close(self) -> None:
-        self._process.terminate()
-        self._process.wait(SECONDS)
-        os.close(self._tell)
-        os.close(self._hear)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory) -> Iterator[Browser]:
-    found = Browser(tmp_path_factory.mktemp("browser"))
-    yield found
-    found.close()
+pytestmark = needed
 
 
 @pytest.fixture(scope="module")
@@ -117,11 +24,29 @@ def path(tmp_path_factory) -> Path:
         for k, name in enumerate(FIVE):
             cell = Cell("mnist", graph, 10, 0.25, 0.5, name)
             theirs = published()[cell]
-            numbers = {"paper": theirs.accuracy, "ours": theirs.accuracy + 10 - 5 * k, "difference": 10.0 - 5 * k}
+            numbers = {
+                "paper": theirs.accuracy,
+                "ours": theirs.accuracy + 10 - 5 * k,
+                "difference": 10.0 - 5 * k,
+            }
             proven = {"dpdl": None, "dp-cga": "unbounded"}.get(name, 10.0 - k)
-            cells.append(row(graph=graph, algorithm=name, **numbers, proven=proven, seeds=list(range(k + 1))))
-    place = {**Cell("mnist", "ring", 10, 0.25, 0.5, "")._asdict(), "agrees": True, "same_best": True}
-    section = of_mode("sound", "proven", 540, cells, [{**place, "paper": FIVE, "ours": FIVE}])
+            cells.append(
+                row(
+                    graph=graph,
+                    algorithm=name,
+                    **numbers,
+                    proven=proven,
+                    seeds=list(range(k + 1)),
+                )
+            )
+    place = {
+        **Cell("mnist", "ring", 10, 0.25, 0.5, "")._asdict(),
+        "agrees": True,
+        "same_best": True,
+    }
+    section = of_mode(
+        "sound", "proven", 540, cells, [{**place, "paper": FIVE, "ours": FIVE}]
+    )
     made = tmp_path_factory.mktemp("page") / "page.html"
     made.write_text(page("Cells", "About", [section], "foot"), "utf-8")
     return made
@@ -132,7 +57,9 @@ COLUMN = "[...table.tBodies[0].rows].filter(r => !r.hidden).map(r => r.cells[{}]
 
 
 def column(browser: Browser, number: int) -> list[str]:
-    found: list[str] = browser.ask(f"(() => {{ {TABLE} return {COLUMN.format(number)}; }})()")
+    found: list[str] = browser.ask(
+        f"(() => {{ {TABLE} return {COLUMN.format(number)}; }})()"
+    )
     return found
 
 
@@ -155,26 +82,49 @@ def search(browser: Browser, words: str) -> str:
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
-def test_the_page_loads_in_peace_and_fits(browser: Browser, path: Path, size: tuple[int, int]) -> None:
+def test_the_page_loads_in_peace_and_fits(
+    browser: Browser, path: Path, size: tuple[int, int]
+) -> None:
     browser.open(path, size)
     width, room = browser.ask("[document.documentElement.scrollWidth, innerWidth]")
     assert width <= room == size[0]
-    wider = browser.ask("[...document.querySelectorAll('.wide')].map(box => box.scrollWidth > box.clientWidth)")
-    assert any(wider) == (size == PHONE), "on a phone tables and figures scroll by themselves; a desk has room"
+    wider = browser.ask(
+        "[...document.querySelectorAll('.wide')].map(box => box.scrollWidth > box.clientWidth)"
+    )
+    assert any(wider) == (size == PHONE), (
+        "on a phone tables and figures scroll by themselves; a desk has room"
+    )
     assert browser.ask("[...document.images].every(image => image.naturalWidth > 100)")
     loud = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
     assert [event for event in browser.events if event.get("method") in loud] == []
-    asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
+    asked = [
+        e["params"]["request"]["url"]
+        for e in browser.events
+        if e.get("method") == "Network.requestWillBeSent"
+    ]
     assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
-def test_a_figure_of_many_panels_stays_readable(browser: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
-    curve = {"rounds": [1, 50], "loss": [2.3, 1.0], "lowest": [2.2, 0.9], "highest": [2.4, 1.1]}
+def test_a_figure_of_many_panels_stays_readable(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    curve = {
+        "rounds": [1, 50],
+        "loss": [2.3, 1.0],
+        "lowest": [2.2, 0.9],
+        "highest": [2.4, 1.1],
+    }
     places = itertools.product((10, 20, 30), (0.25, 0.5, 1.0))
-    cells = [row(agents=agents, epsilon=epsilon, curves=[curve]) for agents, epsilon in places]
+    cells = [
+        row(agents=agents, epsilon=epsilon, curves=[curve])
+        for agents, epsilon in places
+    ]
     made = tmp_path / "page.html"
-    made.write_text(page("Cells", "About", [of_mode("sound", "proven", 540, cells, [])], "foot"), "utf-8")
+    made.write_text(
+        page("Cells", "About", [of_mode("sound", "proven", 540, cells, [])], "foot"),
+        "utf-8",
+    )
     browser.open(made, size)
     wide, tall, box, room = browser.ask(
         "(() => { const box = document.querySelector('.tall'), image = box.querySelector('img'); "
@@ -184,12 +134,16 @@ def test_a_figure_of_many_panels_stays_readable(browser: Browser, tmp_path: Path
     assert (wide > box) == (size == PHONE), "a phone scrolls it, a desk has room"
 
 
-def test_a_head_sorts_its_column_by_value_and_back(browser: Browser, path: Path) -> None:
+def test_a_head_sorts_its_column_by_value_and_back(
+    browser: Browser, path: Path
+) -> None:
     browser.open(path, DESK)
     given = column(browser, 8)
     assert given[:5] == ["+10.00", "+5.00", "0.00", "-5.00", "-10.00"]
     marks = click(browser, 8)
-    assert column(browser, 8) == sorted(given, key=float), "as words, +10.00 would be before +5.00"
+    assert column(browser, 8) == sorted(given, key=float), (
+        "as words, +10.00 would be before +5.00"
+    )
     assert marks == [*[None] * 8, "ascending", *[None] * 3]
     assert click(browser, 8)[8] == "descending"
     assert column(browser, 8) == sorted(given, key=float, reverse=True)
@@ -201,21 +155,34 @@ def test_a_head_sorts_its_column_by_value_and_back(browser: Browser, path: Path)
 def test_what_has_no_number_has_its_place_too(browser: Browser, path: Path) -> None:
     browser.open(path, DESK)
     click(browser, 10)
-    assert column(browser, 10) == ["unknown"] * 2 + ["6"] * 2 + ["7"] * 2 + ["8"] * 2 + ["unbounded"] * 2
+    assert (
+        column(browser, 10)
+        == ["unknown"] * 2 + ["6"] * 2 + ["7"] * 2 + ["8"] * 2 + ["unbounded"] * 2
+    )
     click(browser, 1)
     assert column(browser, 1) == ["complete"] * 5 + ["ring"] * 5
-    assert column(browser, 10)[:5] == column(browser, 10)[5:], "equal rows keep their order"
+    assert column(browser, 10)[:5] == column(browser, 10)[5:], (
+        "equal rows keep their order"
+    )
 
 
 def test_typing_hides_rows_without_all_the_words(browser: Browser, path: Path) -> None:
     browser.open(path, DESK)
     everything = column(browser, 5)
     assert search(browser, "  RING dp-") == "3 of 10 rows"
-    assert column(browser, 1) == ["ring"] * 3 and sorted(column(browser, 5)) == ["dp-cga", "dp-dpsgd", "dp-netfleet"]
+    assert column(browser, 1) == ["ring"] * 3 and sorted(column(browser, 5)) == [
+        "dp-cga",
+        "dp-dpsgd",
+        "dp-netfleet",
+    ]
     click(browser, 5)
     assert len(column(browser, 1)) == 3, "sorting brings no row back"
-    assert search(browser, "mnistring") == "0 of 10 rows", "words do not reach across cells"
-    assert search(browser, " ") == "10 of 10 rows" and sorted(column(browser, 5)) == sorted(everything)
+    assert search(browser, "mnistring") == "0 of 10 rows", (
+        "words do not reach across cells"
+    )
+    assert search(browser, " ") == "10 of 10 rows" and sorted(
+        column(browser, 5)
+    ) == sorted(everything)
 
 
 def test_every_live_table_has_its_own_field(browser: Browser, path: Path) -> None:
@@ -226,7 +193,9 @@ def test_every_live_table_has_its_own_field(browser: Browser, path: Path) -> Non
     )
     assert (tables, fields, named) == (2, 2, True)
     search(browser, "nothing")
-    assert browser.ask("[...document.querySelectorAll('.search output')].map(o => o.textContent)") == [
+    assert browser.ask(
+        "[...document.querySelectorAll('.search output')].map(o => o.textContent)"
+    ) == [
         "0 of 10 rows",
         "1 of 1 rows",
     ]
@@ -240,7 +209,10 @@ def test_a_keyboard_is_enough(browser: Browser, path: Path) -> None:
     assert browser.ask("document.activeElement.textContent") == "data set"
     browser.press("Tab")
     browser.press("Enter", "\r")
-    assert browser.ask("document.activeElement.closest('th').getAttribute('aria-sort')") == "ascending"
+    assert (
+        browser.ask("document.activeElement.closest('th').getAttribute('aria-sort')")
+        == "ascending"
+    )
     assert column(browser, 1) == ["complete"] * 5 + ["ring"] * 5
 
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dpdl.report.covered import public_page
 from dpdl.report.document import as_html
-from dpdl.report.evidence import read
-from dpdl.report.run import of_run
+from dpdl.report.public_page import public_page
+from dpdl.report.run_section import of_run
 from dpdl.report.statement import statement
-from tests.report.test_browser import DESK, PHONE, Browser, browser, pytestmark
-from tests.report.test_public import planted
+from dpdl.report.statement_evidence import read
+from tests.report.browser import DESK, PHONE, Browser, needed
 
-__all__ = ["browser", "planted", "pytestmark"]
+pytestmark = needed
 NARROW = (360, 740)
 
 
@@ -33,17 +32,27 @@ def given(planted: Path, tmp_path_factory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("size", [DESK, PHONE, NARROW])
 @pytest.mark.parametrize("name", ["public", "statement"])
-def test_it_fits_and_asks_nobody(browser: Browser, given: dict[str, Path], name: str, size: tuple[int, int]) -> None:
+def test_it_fits_and_asks_nobody(
+    browser: Browser, given: dict[str, Path], name: str, size: tuple[int, int]
+) -> None:
     browser.open(given[name], size)
     width, room = browser.ask("[document.documentElement.scrollWidth, innerWidth]")
     assert width <= room == size[0]
     loud = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
     assert [event for event in browser.events if event.get("method") in loud] == []
-    asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith("data:")] == [given[name].as_uri()]
+    asked = [
+        e["params"]["request"]["url"]
+        for e in browser.events
+        if e.get("method") == "Network.requestWillBeSent"
+    ]
+    assert [url for url in asked if not url.startswith("data:")] == [
+        given[name].as_uri()
+    ]
 
 
-def test_an_alarm_is_the_first_thing_on_a_phone(browser: Browser, given: dict[str, Path]) -> None:
+def test_an_alarm_is_the_first_thing_on_a_phone(
+    browser: Browser, given: dict[str, Path]
+) -> None:
     browser.open(given["statement"], NARROW)
     top, colour = browser.ask(
         "(() => { const box = document.querySelector('.alarm'); "

@@ -9,26 +9,44 @@ import pytest
 from PIL import Image
 
 from dpdl.errors import InputError
-from dpdl.report.compare import COLOURS
-from dpdl.report.convergence import DASHES, convergence_figure, draw_convergence, merged, ordered
-from dpdl.report.results import of_mode
-from dpdl.reproduce import recipes, results
-from tests.report.test_page import images, parsed
-from tests.report.test_results import CELL, FIVE, made, part, row
+from dpdl.report.comparison_curves import COLOURS
+from dpdl.report.convergence import (
+    DASHES,
+    convergence_figure,
+    draw_convergence,
+    merged,
+    ordered,
+)
+from dpdl.report.paper_tables import of_mode
+from dpdl.studies.reproduce import recipes, store
+from tests.report.cells import CELL, FIVE, made, part, row
+from tests.report.parsing import images, parsed
 
 GUARANTEE = "the epsilon is proven"
 
 
 def curve(*losses: float | None, spread: float = 0.1, step: int = 50) -> dict:
     """Losses of rounds 0, 50, ..."""
-    low, high = ([None if x is None else x + sign * spread for x in losses] for sign in (-1, 1))
+    low, high = (
+        [None if x is None else x + sign * spread for x in losses] for sign in (-1, 1)
+    )
     rounds = [step * k for k in range(len(losses))]
-    return {"rounds": rounds, "loss": list(losses), "lowest": low, "highest": high, "accuracy": [50.0] * len(losses)}
+    return {
+        "rounds": rounds,
+        "loss": list(losses),
+        "lowest": low,
+        "highest": high,
+        "accuracy": [50.0] * len(losses),
+    }
 
 
 def line(algorithm: str = "dpdl", curves: list | None = None, **more) -> dict:
     """A cell with curves."""
-    return row(algorithm=algorithm, curves=[curve(2.0, 1.0)] if curves is None else curves, **more)
+    return row(
+        algorithm=algorithm,
+        curves=[curve(2.0, 1.0)] if curves is None else curves,
+        **more,
+    )
 
 
 def figure_of(rows: list[dict], mode: str = "sound"):
@@ -51,20 +69,32 @@ def test_there_is_one_panel_for_each_place_with_a_curve() -> None:
         "30 agents, epsilon 0.5",
     ]
     figure.draw_without_rendering()
-    left, top = np.array([axes.get_position().get_points()[[0, 1], [0, 1]] for axes in figure.axes]).T
-    assert len({round(x, 2) for x in left}) == 3, "a column for each epsilon, also where a panel is missing"
+    left, top = np.array(
+        [axes.get_position().get_points()[[0, 1], [0, 1]] for axes in figure.axes]
+    ).T
+    assert len({round(x, 2) for x in left}) == 3, (
+        "a column for each epsilon, also where a panel is missing"
+    )
     assert left[6] == pytest.approx(left[1], abs=0.01) and top[6] < top[3] < top[0]
 
 
 def test_axes_are_named_at_the_edge_and_shared() -> None:
-    rows = [line(agents=10, epsilon=0.25), line(agents=10, epsilon=0.5), line(agents=20, epsilon=0.5)]
+    rows = [
+        line(agents=10, epsilon=0.25),
+        line(agents=10, epsilon=0.5),
+        line(agents=20, epsilon=0.5),
+    ]
     figure = figure_of(rows)
     assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes] == [
         ("round", "training loss (nats)"),
         ("", ""),
         ("round", "training loss (nats)"),
     ]
-    assert len({axes.get_ylim() for axes in figure.axes}) == len({axes.get_xlim() for axes in figure.axes}) == 1
+    assert (
+        len({axes.get_ylim() for axes in figure.axes})
+        == len({axes.get_xlim() for axes in figure.axes})
+        == 1
+    )
 
 
 def test_nothing_is_not_drawn() -> None:
@@ -77,7 +107,9 @@ def test_nothing_is_not_drawn() -> None:
 def test_a_line_is_the_mean_and_the_shade_goes_from_lowest_to_highest() -> None:
     seeds = [curve(2.0, 1.0, 0.5), curve(3.0, 2.0, 0.7, spread=0.3)]
     (axes,) = figure_of([line(curves=seeds)]).axes
-    assert axes.lines[0].get_xydata() == pytest.approx(np.array([[0, 2.5], [50, 1.5], [100, 0.6]]))
+    assert axes.lines[0].get_xydata() == pytest.approx(
+        np.array([[0, 2.5], [50, 1.5], [100, 0.6]])
+    )
     shade = axes.collections[0].get_paths()[0].vertices
     for t, low, high in ((0, 1.9, 3.3), (50, 0.9, 2.3), (100, 0.4, 1.0)):
         ends = shade[shade[:, 0] == t, 1]
@@ -85,21 +117,44 @@ def test_a_line_is_the_mean_and_the_shade_goes_from_lowest_to_highest() -> None:
 
 
 def test_only_rounds_that_all_seeds_have_are_averaged() -> None:
-    band = merged([curve(2.0, 1.0, 0.5), curve(3.0, None, 0.7), curve(1.0, 1.0, 1.0, 1.0)])
-    assert band.rounds == [0, 100] and band.mean == pytest.approx([2.0, (0.5 + 0.7 + 1.0) / 3])
+    band = merged(
+        [curve(2.0, 1.0, 0.5), curve(3.0, None, 0.7), curve(1.0, 1.0, 1.0, 1.0)]
+    )
+    assert band.rounds == [0, 100] and band.mean == pytest.approx(
+        [2.0, (0.5 + 0.7 + 1.0) / 3]
+    )
     assert merged([]).rounds == [] and len(merged([curve(None)]).mean) == 0
 
 
 def test_every_algorithm_has_a_colour_and_a_dash_of_its_own_everywhere() -> None:
-    rows = [line(name, epsilon=e) for name in FIVE for e in (0.25, 0.5) if (name, e) != ("dp-cga", 0.5)]
+    rows = [
+        line(name, epsilon=e)
+        for name in FIVE
+        for e in (0.25, 0.5)
+        if (name, e) != ("dp-cga", 0.5)
+    ]
     first, second = figure_of(rows).axes
-    looks = {one.get_label(): (one.get_color(), one.get_linestyle(), one._unscaled_dash_pattern) for one in first.lines}
+    looks = {
+        one.get_label(): (
+            one.get_color(),
+            one.get_linestyle(),
+            one._unscaled_dash_pattern,
+        )
+        for one in first.lines
+    }
     assert list(looks) == ["dpdl", "dp-cga", "dp-dpsgd", "dp-netfleet", "muffliato"]
-    assert len({look[0] for look in looks.values()}) == 5 and len({str(look[1:]) for look in looks.values()}) == 5
+    assert (
+        len({look[0] for look in looks.values()}) == 5
+        and len({str(look[1:]) for look in looks.values()}) == 5
+    )
     for one in second.lines:
-        assert looks[one.get_label()][0] == one.get_color(), "also where another one is missing"
+        assert looks[one.get_label()][0] == one.get_color(), (
+            "also where another one is missing"
+        )
     assert "dp-cga" not in {one.get_label() for one in second.lines}
-    assert len(set(map(str, DASHES))) == len(DASHES) == len(COLOURS) and looks["dpdl"][:2] == (COLOURS[0], "-")
+    assert len(set(map(str, DASHES))) == len(DASHES) == len(COLOURS) and looks["dpdl"][
+        :2
+    ] == (COLOURS[0], "-")
 
 
 def test_one_round_is_visible() -> None:
@@ -109,10 +164,19 @@ def test_one_round_is_visible() -> None:
 
 @pytest.mark.parametrize(
     ("losses", "spread", "scale"),
-    [((2.0, 0.3), 0.1, "linear"), ((2.0, 0.15), 0.1, "log"), ((2.0, 0.15), 0.15, "linear"), ((2.0, 400.0), 0.1, "log")],
+    [
+        ((2.0, 0.3), 0.1, "linear"),
+        ((2.0, 0.15), 0.1, "log"),
+        ((2.0, 0.15), 0.15, "linear"),
+        ((2.0, 400.0), 0.1, "log"),
+    ],
 )
-def test_the_axis_is_logarithmic_where_that_shows_more(losses: tuple, spread: float, scale: str) -> None:
-    for axes in figure_of([line(curves=[curve(*losses, spread=spread)]), line(epsilon=1.0)]).axes:
+def test_the_axis_is_logarithmic_where_that_shows_more(
+    losses: tuple, spread: float, scale: str
+) -> None:
+    for axes in figure_of(
+        [line(curves=[curve(*losses, spread=spread)]), line(epsilon=1.0)]
+    ).axes:
         assert axes.get_yscale() == scale
         assert scale == "log" or axes.get_ylim()[0] == 0, "a linear axis begins at zero"
 
@@ -125,7 +189,10 @@ def words_of(figure) -> str:
 def test_title_legend_and_guarantee_are_there() -> None:
     figure = figure_of([line(), line("muffliato")])
     assert figure.get_suptitle() == "Convergence: mnist, ring, alpha_d 0.25, mode sound"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["dpdl", "muffliato"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "dpdl",
+        "muffliato",
+    ]
     assert words_of(figure) == (
         "Line: mean of the agents, one seed. Shaded: from the lowest to the highest agent. The epsilon is proven."
     )
@@ -134,12 +201,17 @@ def test_title_legend_and_guarantee_are_there() -> None:
 def test_seeds_are_counted_in_words() -> None:
     two = [curve(2.0, 1.0)] * 2
     assert "of the agents and of 2 seeds." in words_of(figure_of([line(curves=two)]))
-    assert "of 1 to 3 seeds." in words_of(figure_of([line(curves=[*two, two[0]]), line(epsilon=1.0)]))
+    assert "of 1 to 3 seeds." in words_of(
+        figure_of([line(curves=[*two, two[0]]), line(epsilon=1.0)])
+    )
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
 def test_words_fit_into_the_picture(columns: int) -> None:
-    long = "the epsilon is claimed by Theorem 1; what is proven is larger, see each result " * 2
+    long = (
+        "the epsilon is claimed by Theorem 1; what is proven is larger, see each result "
+        * 2
+    )
     rows = [line(name, epsilon=e) for name in FIVE for e in (0.25, 0.5, 1.0)[:columns]]
     figure = convergence_figure(rows, ordered(FIVE), "algorithm1", long)
     figure.draw_without_rendering()
@@ -149,10 +221,17 @@ def test_words_fit_into_the_picture(columns: int) -> None:
 
 
 def test_the_picture_is_written(tmp_path: Path) -> None:
-    rows = [line(name, agents=n, epsilon=e) for name in FIVE for n in (10, 20, 30) for e in (0.25, 0.5, 1.0)]
+    rows = [
+        line(name, agents=n, epsilon=e)
+        for name in FIVE
+        for n in (10, 20, 30)
+        for e in (0.25, 0.5, 1.0)
+    ]
     path = draw_convergence(rows, ordered(FIVE), tmp_path / "x.png", "sound", GUARANTEE)
     with Image.open(path) as image:
-        assert image.format == "PNG" and 900 <= min(image.size) <= max(image.size) <= 2400
+        assert (
+            image.format == "PNG" and 900 <= min(image.size) <= max(image.size) <= 2400
+        )
         assert np.asarray(image.convert("L")).std() > 5
 
 
@@ -168,38 +247,64 @@ def test_the_page_has_a_figure_for_each_graph_with_curves() -> None:
     ]
     html = of_mode("sound", GUARANTEE, 540, cells, []).html
     assert html.count("<h3>Convergence, sound</h3>") == 1
-    assert html.index("Accuracy against epsilon") < html.index("Convergence, sound") < html.index("Ranking of the")
-    complete, ring = [text for text in images(html) if text.startswith("Training loss over rounds")]
+    assert (
+        html.index("Accuracy against epsilon")
+        < html.index("Convergence, sound")
+        < html.index("Ranking of the")
+    )
+    complete, ring = [
+        text for text in images(html) if text.startswith("Training loss over rounds")
+    ]
     assert complete == (
         "Training loss over rounds, mnist, complete, alpha_d 0.25, one panel for each number of agents and epsilon: "
         "10 agents, epsilon 0.5. Mean loss in the last round: dpdl 1.00."
     )
     assert "10 agents, epsilon 0.5; 20 agents, epsilon 0.5." in ring
-    assert ring.endswith("Mean loss in the last round: dpdl 0.31 to 10.00, dp-cga 0.90.")
+    assert ring.endswith(
+        "Mean loss in the last round: dpdl 0.31 to 10.00, dp-cga 0.90."
+    )
     assert "Mode sound, 4 runs." in html and "Mode sound, 1 run." in html
     assert html.count('class="wide tall"') == 1, "one panel alone is not enlarged"
 
 
 def test_without_curves_the_page_is_as_before() -> None:
-    for cells in ([row()], [line(curves=[])], [line(curves=[curve(None)])], [line(alpha_d=1.0)]):
+    for cells in (
+        [row()],
+        [line(curves=[])],
+        [line(curves=[curve(None)])],
+        [line(alpha_d=1.0)],
+    ):
         assert "Convergence" not in of_mode("sound", GUARANTEE, 540, cells, []).html
 
 
 def test_the_report_of_results_has_them(tmp_path: Path, monkeypatch, capsys) -> None:
     summary = {
         "accuracy": {"average_model": 0.9, "mean": 0.9, "worst": 0.9},
-        **{"sigma": 3.0, "epsilon": {"eavesdropper": 0.5}, "seconds": 1.0, "versions": {"dpdl": "x"}},
+        **{
+            "sigma": 3.0,
+            "epsilon": {"eavesdropper": 0.5},
+            "seconds": 1.0,
+            "versions": {"dpdl": "x"},
+        },
     }
     metrics = [
-        {"round": t, "train_loss": {"mean": loss, "min": loss, "max": loss}, "accuracy": {"average_model": 0.9}}
+        {
+            "round": t,
+            "train_loss": {"mean": loss, "min": loss, "max": loss},
+            "accuracy": {"average_model": 0.9},
+        }
         for t, loss in ((1, 2.3), (300, 0.42))
     ]
     for mode in ("as-published", "sound"):
         e = recipes.experiment(CELL, mode, 0)
-        results.add(tmp_path, CELL, mode, e, summary, None, metrics if mode == "sound" else ())
+        store.add(
+            tmp_path, CELL, mode, e, summary, None, metrics if mode == "sound" else ()
+        )
     text = made(tmp_path, monkeypatch, capsys)
     parsed(text)
-    assert "Convergence" not in part(text, "as-published"), "a result without a curve is shown as before"
+    assert "Convergence" not in part(text, "as-published"), (
+        "a result without a curve is shown as before"
+    )
     assert "Mean loss in the last round: dpdl 0.42." in part(text, "sound")
 
 

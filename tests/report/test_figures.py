@@ -11,7 +11,7 @@ from PIL import Image
 
 from dpdl.errors import InputError
 from dpdl.graph import Graph, build
-from dpdl.report import figures, training
+from dpdl.report import figures, training_curves
 
 COUNTS = np.array([[5, 0, 1], [0, 7, 2]])
 
@@ -19,7 +19,9 @@ COUNTS = np.array([[5, 0, 1], [0, 7, 2]])
 def metric(number: int, loss: float | None, accuracy: float | None) -> dict:
     return {
         "round": number,
-        "train_loss": None if loss is None else {"mean": loss, "min": loss - 0.1, "max": loss + 0.2},
+        "train_loss": None
+        if loss is None
+        else {"mean": loss, "min": loss - 0.1, "max": loss + 0.2},
         "accuracy": {
             "mean": accuracy,
             "worst": None if accuracy is None else accuracy - 0.1,
@@ -29,7 +31,12 @@ def metric(number: int, loss: float | None, accuracy: float | None) -> dict:
     }
 
 
-METRICS = [metric(0, None, 0.1), metric(10, 1.5, 0.4), metric(20, 1.0, None), metric(30, 0.5, 0.8)]
+METRICS = [
+    metric(0, None, 0.1),
+    metric(10, 1.5, 0.4),
+    metric(20, 1.0, None),
+    metric(30, 0.5, 0.8),
+]
 
 
 def texts(axes) -> list[str]:
@@ -40,7 +47,7 @@ def texts(axes) -> list[str]:
 def test_every_figure_is_written_in_every_format(tmp_path, suffix):
     figures.draw_graph(build("ring", 10), tmp_path / f"graph.{suffix}")
     figures.draw_partition(COUNTS, tmp_path / f"partition.{suffix}", "two agents")
-    training.draw_training(METRICS, tmp_path / f"training.{suffix}", "a run")
+    training_curves.draw_training(METRICS, tmp_path / f"training.{suffix}", "a run")
     heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     files = sorted(tmp_path.iterdir())
     assert [path.stem for path in files] == ["graph", "partition", "training"]
@@ -49,7 +56,9 @@ def test_every_figure_is_written_in_every_format(tmp_path, suffix):
 
 def test_pictures_have_a_readable_size(tmp_path):
     for name, N in (("complete", 30), ("torus", 400)):
-        with Image.open(figures.draw_graph(build(name, N), str(tmp_path / f"{name}.png"))) as image:
+        with Image.open(
+            figures.draw_graph(build(name, N), str(tmp_path / f"{name}.png"))
+        ) as image:
             assert 800 <= min(image.size) <= max(image.size) <= 2400
             assert np.asarray(image.convert("L")).std() > 5
 
@@ -76,7 +85,9 @@ def test_a_heavier_edge_is_wider_and_darker():
 
 
 def test_equal_weights_are_named_instead_of_shaded():
-    assert "every edge weighs 0.333" in texts(figures.graph_figure(build("ring", 10)).axes[0])
+    assert "every edge weighs 0.333" in texts(
+        figures.graph_figure(build("ring", 10)).axes[0]
+    )
 
 
 def test_a_large_dense_graph_draws_a_selection_and_says_so():
@@ -87,15 +98,21 @@ def test_a_large_dense_graph_draws_a_selection_and_says_so():
 
 
 def test_one_agent_alone_can_be_drawn():
-    assert "1 agent, 0 edges" in figures.graph_figure(build("complete", 1)).texts[1].get_text()
+    assert (
+        "1 agent, 0 edges"
+        in figures.graph_figure(build("complete", 1)).texts[1].get_text()
+    )
 
 
 def test_a_name_is_never_read_as_a_formula(tmp_path):
     figures.draw_graph(Graph(np.eye(1), "a$b^$.edges"), tmp_path / "x.png")
     figures.draw_partition(COUNTS, tmp_path / "y.png", "cost $5_")
-    training.draw_training(METRICS, tmp_path / "z.png", "cost $5_ $")
+    training_curves.draw_training(METRICS, tmp_path / "z.png", "cost $5_ $")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.png", "y.png", "z.png"]
-    shown = [text.get_text() for text in figures.graph_figure(Graph(np.eye(1), "a$b^$.edges")).texts]
+    shown = [
+        text.get_text()
+        for text in figures.graph_figure(Graph(np.eye(1), "a$b^$.edges")).texts
+    ]
     assert shown[0].replace("\\$", "$") == "a$b^$.edges"
 
 
@@ -121,7 +138,7 @@ def test_counts_that_are_no_counts_are_refused(counts):
 
 
 def test_training_skips_what_was_not_measured():
-    loss, accuracy = training.training_figure(METRICS, "a run").axes
+    loss, accuracy = training_curves.training_figure(METRICS, "a run").axes
     assert loss.lines[0].get_xydata().tolist() == [[10, 1.5], [20, 1.0], [30, 0.5]]
     mean, average = accuracy.lines
     assert mean.get_xdata().tolist() == average.get_xdata().tolist() == [0, 10, 30]
@@ -131,13 +148,15 @@ def test_training_skips_what_was_not_measured():
 
 
 def test_training_without_numbers_says_so():
-    assert "not measured" in texts(training.training_figure([{"round": 0}], "empty").axes[0])
+    assert "not measured" in texts(
+        training_curves.training_figure([{"round": 0}], "empty").axes[0]
+    )
     with pytest.raises(InputError, match="no evaluated rounds"):
-        training.training_figure([], "empty")
+        training_curves.training_figure([], "empty")
 
 
 def test_one_round_is_visible():
-    loss, _ = training.training_figure([METRICS[1]], "one").axes
+    loss, _ = training_curves.training_figure([METRICS[1]], "one").axes
     assert loss.lines[0].get_marker() == "o"
     assert loss.get_xlim() == (9, 11)
 

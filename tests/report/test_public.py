@@ -11,70 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from dpdl import Experiment, InputError, train
-from dpdl.report.covered import not_covered, public_page, whole_page
-from dpdl.report.limits import OPEN, alarms, closed_settings, limits, open_settings
+from dpdl import Experiment, InputError
+from dpdl.report.coverage import OPEN, alarms, closed_settings, limits, open_settings
 from dpdl.report.page import Part, Section, private, public
-from dpdl.report.results import of_mode
-from tests.report.test_page import PNG, attacked, images, parsed
-from tests.report.test_results import row
-from tests.test_cli import dpdl as command
-
-__all__ = ["attacked"]
-SEED = 987_654_321
-HEAT_MAP = PNG + b"the heat map of records"
-PLANTED = {
-    "training loss": "3.14159265",
-    "least and largest loss": "2.71828182",
-    "clip fraction": "0.57721566",
-    "gradients that were not finite": "8675309",
-    "fewest records": "31337",
-    "seconds": "1618.0339",
-    "cosine": "0.69314718",
-    "seed": str(SEED),
-}
-"""Numbers that nobody meets by chance, as they are in the files. A page rounds them; the first digits stay."""
-
-
-def shown(value: str) -> set[str]:
-    """The ways in which a page may write a number."""
-    ways = {value, value[:5]}
-    if value.isdecimal():
-        return {value, f"{int(value):,}", f"{int(value):.4g}"} - {""}
-    return ways | ({f"{float(value):.4g}", f"{float(value):.1%}", f"{float(value):.3f}"} if "." in value else set())
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory) -> Path:
-    """A real run of dpdl, in which everything private is a number that can be recognised."""
-    folder = tmp_path_factory.mktemp("runs") / f"dpdl-digits-ring-3-seed{SEED}"
-    train(Experiment(dataset="digits", agents=3, batch=8, rounds=2, sigma=0.5, eval_every=1, seed=SEED), out=folder)
-    summary = json.loads((folder / "summary.json").read_text())
-    summary |= {"train_loss": float(PLANTED["training loss"]), "seconds": float(PLANTED["seconds"])}
-    summary |= {"broken_gradients": int(PLANTED["gradients that were not finite"])}
-    summary |= {"records": {"fewest": int(PLANTED["fewest records"]), "most": 73_313}}
-    (folder / "summary.json").write_text(json.dumps(summary))
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    for line in lines:
-        ends = {"min": float(PLANTED["least and largest loss"]), "max": 4.0}
-        line |= {"train_loss": {"mean": float(PLANTED["training loss"]), **ends}, "cosine": float(PLANTED["cosine"])}
-        line |= {"clip_fraction": float(PLANTED["clip fraction"]), "coefficient": 0.420420}
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return folder
+from dpdl.report.paper_tables import of_mode
+from dpdl.report.public_page import not_covered, public_page, whole_page
+from tests.commands import dpdl as command
+from tests.report.cells import row
+from tests.report.parsing import PNG, images, parsed, pictures
+from tests.report.planted import PLANTED, SEED, shown
 
 
 @pytest.fixture
 def pages(planted: Path, monkeypatch, capsys) -> tuple[str, str]:
     """The page of the planted run, and its public version."""
-
-    def heat_map(counts: object, path: Path, title: str) -> Path:
-        path.write_bytes(HEAT_MAP)
-        return path
-
-    monkeypatch.setattr("dpdl.report.run.draw_partition", heat_map)
     found = []
     for words in ([], ["--public"]):
-        code, out, _ = command(monkeypatch, capsys, "report", str(planted), *words, "--json")
+        code, out, _ = command(
+            monkeypatch, capsys, "report", str(planted), *words, "--json"
+        )
         assert code == 0
         found.append(Path(json.loads(out)["page"]).read_text("utf-8"))
     whole, open_ = found
@@ -85,36 +40,68 @@ def test_nothing_private_is_in_the_public_page(pages: tuple[str, str]) -> None:
     whole, open_ = pages
     for name, value in PLANTED.items():
         assert not [way for way in shown(value) if way in open_], name
-    for name in ("training loss", "clip fraction", "gradients that were not finite", "fewest records", "seed"):
+    for name in (
+        "training loss",
+        "clip fraction",
+        "gradients that were not finite",
+        "fewest records",
+        "records that an agent holds",
+        "seed",
+    ):
         assert [way for way in shown(PLANTED[name]) if way in whole], name
     assert "0.420" in whole and "0.420" not in open_
 
 
 def test_pictures_of_records_and_losses_are_left_out(pages: tuple[str, str]) -> None:
     whole, open_ = pages
-    heat_map = base64.b64encode(HEAT_MAP).decode()
-    assert heat_map in whole and heat_map not in open_
-    assert [words.split(" ")[0] for words in images(whole)] == ["Test", "Training", "Mean", "The", "Heat"]
+    (heat_map,) = (
+        picture for words, picture in pictures(whole).items() if "Heat map" in words
+    )
+    assert heat_map not in open_
+    assert [words.split(" ")[0] for words in images(whole)] == [
+        "Test",
+        "Training",
+        "Mean",
+        "The",
+        "Heat",
+    ]
     accuracy, graph = images(open_)
-    assert accuracy.startswith("Test accuracy over the rounds; ") and graph.startswith("The graph ring: 3 agents")
+    assert accuracy.startswith("Test accuracy over the rounds; ") and graph.startswith(
+        "The graph ring: 3 agents"
+    )
 
 
-def test_the_accuracies_of_the_public_page_are_in_no_picture_with_losses(pages: tuple[str, str]) -> None:
+def test_the_accuracies_of_the_public_page_are_in_no_picture_with_losses(
+    pages: tuple[str, str],
+) -> None:
     """Pictures are kept or left out as a whole, so none may hold both."""
     whole, open_ = (re.findall('base64,([^"]+)', text) for text in pages)
     assert set(open_) < set(whole) and len(open_) == 2
 
 
-def test_the_hash_of_the_data_is_left_out(planted: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_the_hash_of_the_data_is_left_out(
+    planted: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
     """Why a picture cannot be drawn is told to the owner; the sentence has the hash and the folder in it."""
     copy = tmp_path / planted.name
     shutil.copytree(planted, copy)
+    (copy / "partition.json").unlink()  # as an older version left it
     facts = json.loads((copy / "experiment.json").read_text())
-    (copy / "experiment.json").write_text(json.dumps({**facts, "data_sha256": "c0ffee" * 10}))
+    (copy / "experiment.json").write_text(
+        json.dumps({**facts, "data_sha256": "c0ffee" * 10})
+    )
     for words, there in ((["--public"], False), ([], True)):
-        code, out, _ = command(monkeypatch, capsys, "report", str(copy), *words, "--json")
+        code, out, _ = command(
+            monkeypatch, capsys, "report", str(copy), *words, "--json"
+        )
         text = Path(json.loads(out)["page"]).read_text("utf-8")
-        assert code == 0 and ("c0ffee" in text) == ("Not shown: Run" in text) == (str(SEED) in text) == there
+        assert (
+            code == 0
+            and ("c0ffee" in text)
+            == ("Not shown: Run" in text)
+            == (str(SEED) in text)
+            == there
+        )
 
 
 def test_the_public_page_says_what_it_is(pages: tuple[str, str]) -> None:
@@ -122,34 +109,68 @@ def test_the_public_page_says_what_it_is(pages: tuple[str, str]) -> None:
     top = open_[open_.index("<main>") :]
     assert top.startswith('<main>\n<p class="said">Public version.')
     told = re.search(r"Left out: ([^<]*)\.</p>", top)[1]
-    for words in ("training loss", "seed", "records of each class", "cosines", "seconds of the run"):
+    for words in (
+        "training loss",
+        "seed",
+        "records of each class",
+        "cosines",
+        "seconds of the run",
+    ):
         assert words in told, words
     assert "Public version" not in whole and "For you, not for others" in whole
-    assert parsed(open_).ids == ["part-1", "not-covered"] and "digits, ring of 3 agents" in open_
+    assert (
+        parsed(open_).ids == ["part-1", "not-covered"]
+        and "digits, ring of 3 agents" in open_
+    )
 
 
 def test_every_page_has_a_box_of_what_is_not_covered(pages: tuple[str, str]) -> None:
     for text in pages:
         box = re.search(r'<section id="not-covered">.*?</section>', text, re.DOTALL)[0]
         assert "<h2>Not covered by epsilon</h2>" in box
-        for words in ("metrics.jsonl", "state.safetensors", "seed", "test records", "Other runs on the same records"):
+        for words in (
+            "metrics.jsonl",
+            "partition.json",
+            "state.safetensors",
+            "seed",
+            "test records",
+            "Other runs on the same records",
+        ):
             assert words in box, words
     assert "Training loss over the rounds (curve)." in pages[0]
 
 
 def test_what_nobody_marked_is_left_out_and_told() -> None:
-    section = Section("run-x", "A run", [Part("forgotten 12345"), public("open"), private("a secret", "closed 54321")])
+    section = Section(
+        "run-x",
+        "A run",
+        [Part("forgotten 12345"), public("open"), private("a secret", "closed 54321")],
+    )
     open_ = public_page([section], "foot")
-    assert "forgotten 12345" not in open_ and "closed 54321" not in open_ and "run-x" not in open_
-    assert not_covered([section]) == ["something that nobody marked as covered", "a secret"]
+    assert (
+        "forgotten 12345" not in open_
+        and "closed 54321" not in open_
+        and "run-x" not in open_
+    )
+    assert not_covered([section]) == [
+        "something that nobody marked as covered",
+        "a secret",
+    ]
     assert "a secret" in open_ and "something that nobody marked" in open_
     whole = whole_page("names", [section], "foot")
     assert "forgotten 12345" in whole and whole.count("Not covered by epsilon</p>") == 2
 
 
-def test_a_page_without_anything_for_everybody_is_refused(attacked: Path, monkeypatch, capsys) -> None:
+def test_a_page_without_anything_for_everybody_is_refused(
+    attacked: Path, monkeypatch, capsys
+) -> None:
     code, out, err = command(monkeypatch, capsys, "report", str(attacked), "--public")
-    assert code == 2 and out == "" and err.count("\n") == 1 and "an attack shows private records" in err
+    assert (
+        code == 2
+        and out == ""
+        and err.count("\n") == 1
+        and "an attack shows private records" in err
+    )
     assert not (attacked / "public.html").exists()
     with pytest.raises(InputError, match="Nothing in these folders"):
         public_page([], "foot")
@@ -162,14 +183,32 @@ def test_a_recorded_attack_does_not_come_along(
     words = ("report", str(planted), str(attacked), "--public", "--out", str(place))
     assert command(monkeypatch, capsys, *words)[0] == 0
     text = place.read_text("utf-8")
-    assert base64.b64encode(PNG).decode() not in text and "similarity" not in text and "an attack: records" in text
+    assert (
+        base64.b64encode(PNG).decode() not in text
+        and "similarity" not in text
+        and "an attack: records" in text
+    )
 
 
 def test_curves_of_losses_of_reproduced_cells_are_left_out() -> None:
-    curve = {"rounds": [1, 50], "loss": [2.3, 1.0], "lowest": [2.2, 0.9], "highest": [2.4, 1.1]}
-    section = of_mode("sound", "proven", 540, [row(curves=[curve], note="Seed 3 was 12.34.")], [])
-    open_, whole = public_page([section], "foot"), whole_page("results", [section], "foot")
-    for words in ("Convergence, sound", "Training loss over rounds", "Seed 3 was 12.34."):
+    curve = {
+        "rounds": [1, 50],
+        "loss": [2.3, 1.0],
+        "lowest": [2.2, 0.9],
+        "highest": [2.4, 1.1],
+    }
+    section = of_mode(
+        "sound", "proven", 540, [row(curves=[curve], note="Seed 3 was 12.34.")], []
+    )
+    open_, whole = (
+        public_page([section], "foot"),
+        whole_page("results", [section], "foot"),
+    )
+    for words in (
+        "Convergence, sound",
+        "Training loss over rounds",
+        "Seed 3 was 12.34.",
+    ):
         assert words in whole and words not in open_, words
     assert "90.50" in open_, "accuracies stay"
 
@@ -177,9 +216,16 @@ def test_curves_of_losses_of_reproduced_cells_are_left_out() -> None:
 # ------------------------------------------------------------------ settings and limits
 def test_settings_are_shown_to_everybody_only_if_they_are_named() -> None:
     assert set(OPEN) < {f.name for f in fields(Experiment)} and "seed" not in OPEN
-    settings = {**Experiment(seed=SEED, dataset="/archive/clinic.npz").as_dict(), "new_one": 42}
+    settings = {
+        **Experiment(seed=SEED, dataset="/archive/clinic.npz").as_dict(),
+        "new_one": 42,
+    }
     assert open_settings(settings)["dataset"] == "clinic.npz"
-    assert closed_settings(settings) == {"dataset": "/archive/clinic.npz", "seed": SEED, "new_one": 42}
+    assert closed_settings(settings) == {
+        "dataset": "/archive/clinic.npz",
+        "seed": SEED,
+        "new_one": 42,
+    }
     assert not {"seed", "new_one"} & open_settings(settings).keys()
 
 
@@ -192,13 +238,20 @@ def test_settings_are_shown_to_everybody_only_if_they_are_named() -> None:
         ("unbounded", "reproducible", 2, "of which nothing is proven"),
     ],
 )
-def test_limits_follow_what_is_proven(epsilon: float | str, randomness: str, count: int, words: str) -> None:
+def test_limits_follow_what_is_proven(
+    epsilon: float | str, randomness: str, count: int, words: str
+) -> None:
     summary = {"epsilon": {"final_model": epsilon}}
     loud = alarms(summary, {"randomness": randomness})
     assert len(loud) == count and words in " ".join([*loud, *limits(summary)])
 
 
-def test_a_public_page_of_a_simulation_says_so_at_its_top(pages: tuple[str, str]) -> None:
+def test_a_public_page_of_a_simulation_says_so_at_its_top(
+    pages: tuple[str, str],
+) -> None:
     _, open_ = pages
     top = open_[open_.index("<main>") : open_.index("<section")]
-    assert '<p class="said alarm">Nothing here is covered if somebody knows the seed' in top
+    assert (
+        '<p class="said alarm">Nothing here is covered if somebody knows the seed'
+        in top
+    )

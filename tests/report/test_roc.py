@@ -12,7 +12,10 @@ from PIL import Image
 from dpdl.errors import InputError
 from dpdl.report.roc import LOOKS, draw_roc, roc_figure
 
-CURVES = {"cross-gradient": ([0, 0, 0.002, 0.1, 1], [0, 0.05, 0.2, 0.9, 1]), "loss $x": ([0, 0.5, 1], [0, 0.5, 1])}
+CURVES = {
+    "cross-gradient": ([0, 0, 0.002, 0.1, 1], [0, 0.05, 0.2, 0.9, 1]),
+    "loss $x": ([0, 0.5, 1], [0, 0.5, 1]),
+}
 
 
 def test_curves_are_drawn_on_logarithmic_axes_with_the_diagonal() -> None:
@@ -24,10 +27,15 @@ def test_curves_are_drawn_on_logarithmic_axes_with_the_diagonal() -> None:
     np.testing.assert_allclose(first.get_xdata(), [0.001, 0.001, 0.002, 0.1, 1])
     np.testing.assert_allclose(first.get_ydata(), [0.001, 0.05, 0.2, 0.9, 1])
     assert first.get_color() != second.get_color()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["guessing", *CURVES]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "guessing",
+        *CURVES,
+    ]
 
 
-@pytest.mark.parametrize(("rate", "low"), [(0.3, 0.01), (0.01, 0.01), (0.00012, 1e-4), (1e-9, 1e-6)])
+@pytest.mark.parametrize(
+    ("rate", "low"), [(0.3, 0.01), (0.01, 0.01), (0.00012, 1e-4), (1e-9, 1e-6)]
+)
 def test_the_axes_begin_below_the_smallest_rate(rate: float, low: float) -> None:
     (axes,) = roc_figure({"a": ([0, rate, 1], [0, 0.5, 1])}, "").axes
     assert axes.get_xlim()[0] == pytest.approx(low)

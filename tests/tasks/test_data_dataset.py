@@ -27,7 +27,9 @@ def test_pixels_are_normalised_channel_by_channel() -> None:
     data = small()
     rows = data.inputs(data.x, torch.float64)
     for channel in range(3):
-        expected = (data.x[:, channel].double() / 255 - data.mean[channel]) / data.std[channel]
+        expected = (data.x[:, channel].double() / 255 - data.mean[channel]) / data.std[
+            channel
+        ]
         torch.testing.assert_close(rows[:, channel], expected, rtol=0, atol=1e-12)
     assert data.x.dtype == torch.uint8
     torch.testing.assert_close(data.inputs(data.x, torch.float32), rows.float())
@@ -36,19 +38,34 @@ def test_pixels_are_normalised_channel_by_channel() -> None:
 def test_leading_dimensions_do_not_matter_to_normalisation() -> None:
     data = small()
     stacked = data.inputs(data.x.reshape(2, 1, 3, 2, 2), torch.float32)
-    torch.testing.assert_close(stacked[:, 0], data.inputs(data.x, torch.float32), rtol=0, atol=0)
+    torch.testing.assert_close(
+        stacked[:, 0], data.inputs(data.x, torch.float32), rtol=0, atol=0
+    )
 
 
 def test_floating_data_pass_unchanged_and_are_never_modified() -> None:
     x = torch.randn(4, 5)
-    data = Dataset("f", x, torch.tensor([0, 1, 0, 1]), x, torch.tensor([0, 1, 0, 1]), 2, (0.0,), (1.0,))
+    data = Dataset(
+        "f",
+        x,
+        torch.tensor([0, 1, 0, 1]),
+        x,
+        torch.tensor([0, 1, 0, 1]),
+        2,
+        (0.0,),
+        (1.0,),
+    )
     assert torch.equal(data.inputs(x, torch.float64), x.double())
     assert data.shape == (5,)
 
 
 def test_fingerprint_tells_values_shapes_and_dtypes_apart() -> None:
     data = small()
-    assert data.fingerprint() == small().fingerprint() == replace(data, name="other").fingerprint()
+    assert (
+        data.fingerprint()
+        == small().fingerprint()
+        == replace(data, name="other").fingerprint()
+    )
     changed = data.x.clone()
     changed[1, 2, 1, 1] += 1
     turned = data.x.transpose(2, 3)
@@ -59,7 +76,9 @@ def test_fingerprint_tells_values_shapes_and_dtypes_apart() -> None:
         small(x=data.x.float(), x_test=data.x_test.float()),
         small(x=data.x.reshape(2, 3, 1, 4), x_test=data.x_test.reshape(1, 3, 1, 4)),
         small(x=data.x[:1], y=data.y[:1]),
-        small(x_test=torch.cat([data.x_test, data.x_test]), y_test=torch.tensor([1, 1])),
+        small(
+            x_test=torch.cat([data.x_test, data.x_test]), y_test=torch.tensor([1, 1])
+        ),
     ]
     assert len({other.fingerprint() for other in [data, *others]}) == 1 + len(others)
 
@@ -72,19 +91,39 @@ def test_fingerprint_tells_values_shapes_and_dtypes_apart() -> None:
         ({"y_test": torch.tensor([-1])}, "y_test has labels -1"),
         ({"y": torch.tensor([0.0, 1.0])}, "int64"),
         ({"y": torch.tensor([[0], [1]])}, r"shape \(n,\)"),
-        ({"x": torch.zeros(2, 3, 2, 2, dtype=torch.int32)}, "uint8, float16, float32 or float64"),
-        ({"x": torch.zeros(0, 3, 2, 2, dtype=torch.uint8), "y": torch.tensor([]).long()}, "at least one"),
+        (
+            {"x": torch.zeros(2, 3, 2, 2, dtype=torch.int32)},
+            "uint8, float16, float32 or float64",
+        ),
+        (
+            {
+                "x": torch.zeros(0, 3, 2, 2, dtype=torch.uint8),
+                "y": torch.tensor([]).long(),
+            },
+            "at least one",
+        ),
         ({"x": torch.zeros(2, 3, 4, dtype=torch.uint8)}, "features"),
-        ({"x_test": torch.zeros(1, 3, 2, 3, dtype=torch.uint8)}, "x_test must look like x"),
+        (
+            {"x_test": torch.zeros(1, 3, 2, 3, dtype=torch.uint8)},
+            "x_test must look like x",
+        ),
         ({"x_test": torch.zeros(1, 3, 2, 2)}, "x_test must look like x"),
-        ({"x": torch.full((2, 3, 2, 2), torch.nan), "x_test": torch.zeros(1, 3, 2, 2)}, "NaN"),
+        (
+            {
+                "x": torch.full((2, 3, 2, 2), torch.nan),
+                "x_test": torch.zeros(1, 3, 2, 2),
+            },
+            "NaN",
+        ),
         ({"mean": (0.5, 0.5)}, "1 or 3 finite numbers"),
         ({"std": (0.5, 0.0, 0.5)}, "greater than 0"),
         ({"std": (float("nan"),)}, "finite"),
         ({"x": [1, 2]}, "list"),
     ],
 )
-def test_impossible_data_sets_do_not_construct(changes: dict[str, object], message: str) -> None:
+def test_impossible_data_sets_do_not_construct(
+    changes: dict[str, object], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         small(**changes)
 
@@ -94,7 +133,10 @@ def test_digits_are_always_there_and_always_split_the_same() -> None:
     assert data.x.shape == (1437, 1, 8, 8)
     assert data.x_test.shape == (360, 1, 8, 8)
     assert (float(data.x.min()), float(data.x.max())) == (-1.0, 1.0)
-    assert data.fingerprint() == "48b00c747ec613cb80744d3de896dbabd7b789d0864bfdcff66a81743eedb435"
+    assert (
+        data.fingerprint()
+        == "48b00c747ec613cb80744d3de896dbabd7b789d0864bfdcff66a81743eedb435"
+    )
     assert int(torch.bincount(data.y_test).min()) >= 20
     assert fetch("digits").is_dir()
 
@@ -104,9 +146,13 @@ def test_digits_training_and_test_records_together_are_scikit_learns() -> None:
 
     data = load("digits")
     rows = torch.cat([data.x, data.x_test]).reshape(-1, 64)
-    labelled = torch.cat([(rows + 1) * 8, torch.cat([data.y, data.y_test])[:, None].float()], dim=1)
+    labelled = torch.cat(
+        [(rows + 1) * 8, torch.cat([data.y, data.y_test])[:, None].float()], dim=1
+    )
     bunch = load_digits()
-    expected = [(*row, label) for row, label in zip(bunch.data, bunch.target, strict=True)]
+    expected = [
+        (*row, label) for row, label in zip(bunch.data, bunch.target, strict=True)
+    ]
     assert sorted(map(tuple, labelled.tolist())) == sorted(expected)
 
 

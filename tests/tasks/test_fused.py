@@ -23,12 +23,14 @@ from torch import Tensor, nn
 
 from dpdl.native import library
 from dpdl.parallel import each
-from dpdl.privacy.clipping import Clip, PerChunk, PerSample, Unclipped
+from dpdl.privacy.clip import Clip, PerChunk, PerSample, Unclipped
 from dpdl.tasks.models import cnn, lenet, mlp
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 
-compiled = pytest.mark.skipif(library() is None, reason="no compiler was there when the package was installed")
+compiled = pytest.mark.skipif(
+    library() is None, reason="no compiler was there when the package was installed"
+)
 
 
 def test_the_kernels_were_compiled_if_there_is_a_compiler() -> None:
@@ -53,14 +55,20 @@ def pair(module: nn.Module, shape: tuple[int, ...]) -> tuple[Task, Task]:
 
 def batch_of(size: int, shape: tuple[int, ...], classes: int, seed: int = 0) -> Batch:
     draw = torch.Generator().manual_seed(seed)
-    x = on_grid(torch.randn(size, *shape, generator=draw), 2)  # coarse: many equal pixels
-    return Batch(x, torch.randint(0, classes, (size,), generator=draw), 1000 * seed + torch.arange(size))
+    x = on_grid(
+        torch.randn(size, *shape, generator=draw), 2
+    )  # coarse: many equal pixels
+    return Batch(
+        x,
+        torch.randint(0, classes, (size,), generator=draw),
+        1000 * seed + torch.arange(size),
+    )
 
 
 def difference(plain: Task, fused: Task, batch: Batch, clip: Clip) -> float:
     """How far the two gradients are apart, over the largest entry; everything else must be the same."""
-    expected = clip(plain, plain.initial, batch)
-    found = clip(fused, fused.initial, batch)
+    expected = clip.gradient(plain, plain.initial, batch, 7)
+    found = clip.gradient(fused, fused.initial, batch, 7)
     assert found.loss == pytest.approx(expected.loss, rel=1e-4, abs=1e-4)
     assert found[2:] == expected[2:]
     scale = max(float(expected.gradient.abs().max()), 1e-3)
@@ -79,24 +87,43 @@ def normal(filters: int, groups: int) -> nn.GroupNorm:
 @st.composite
 def networks(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...], int]:
     """Convolutions of many kinds, then linear layers."""
-    channels, height, width = draw(st.integers(1, 4)), draw(st.integers(6, 14)), draw(st.integers(6, 14))
+    channels, height, width = (
+        draw(st.integers(1, 4)),
+        draw(st.integers(6, 14)),
+        draw(st.integers(6, 14)),
+    )
     shape = (channels, height, width)
     parts: list[nn.Module] = []
     normed = draw(st.booleans())
     for _ in range(draw(st.integers(0, 3))):
         kernel = draw(st.integers(1, 3)), draw(st.integers(1, 5))
-        stride, padding = draw(st.integers(1, 2)), (draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+        stride, padding = (
+            draw(st.integers(1, 2)),
+            (draw(st.integers(0, 2)), draw(st.integers(0, 2))),
+        )
         rows = (height + 2 * padding[0] - kernel[0]) // stride + 1
         columns = (width + 2 * padding[1] - kernel[1]) // stride + 1
         if rows < 2 or columns < 2:
             break
         filters = draw(st.sampled_from([1, 5, 8, 9, 16, 20]))
-        parts.append(nn.Conv2d(channels, filters, kernel, stride, padding, bias=draw(st.booleans())))
+        parts.append(
+            nn.Conv2d(
+                channels, filters, kernel, stride, padding, bias=draw(st.booleans())
+            )
+        )
         if normed:
-            parts.append(normal(filters, draw(st.sampled_from([g for g in (1, 2, 5) if filters % g == 0]))))
+            parts.append(
+                normal(
+                    filters,
+                    draw(st.sampled_from([g for g in (1, 2, 5) if filters % g == 0])),
+                )
+            )
         after = draw(st.sampled_from(["", "r", "p", "rp", "pr"]))
         parts += [nn.ReLU() if letter == "r" else nn.MaxPool2d(2) for letter in after]
-        channels, height, width = filters, *((rows // 2, columns // 2) if "p" in after else (rows, columns))
+        channels, height, width = (
+            filters,
+            *((rows // 2, columns // 2) if "p" in after else (rows, columns)),
+        )
     parts.append(nn.Flatten())
     units = channels * height * width
     for _ in range(draw(st.integers(0, 2))):
@@ -106,33 +133,52 @@ def networks(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...], int]:
         units = outputs
     classes = draw(st.integers(2, 5))
     torch.manual_seed(draw(st.integers(0, 1000)))
-    return nn.Sequential(*parts, nn.Linear(units, classes, bias=draw(st.booleans()))), shape, classes
+    return (
+        nn.Sequential(*parts, nn.Linear(units, classes, bias=draw(st.booleans()))),
+        shape,
+        classes,
+    )
 
 
 @compiled
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(networks(), st.sampled_from([0, 1, 2, 7]), st.sampled_from([0.01, 0.5, 100.0]), st.integers(0, 50))
-def test_fused_is_plain_for_networks_of_many_kinds(network, size: int, clip_norm: float, seed: int) -> None:
+@given(
+    networks(),
+    st.sampled_from([0, 1, 2, 7]),
+    st.sampled_from([0.01, 0.5, 100.0]),
+    st.integers(0, 50),
+)
+def test_fused_is_plain_for_networks_of_many_kinds(
+    network, size: int, clip_norm: float, seed: int
+) -> None:
     module, shape, classes = network
     for part in module:
         if isinstance(part, nn.Conv2d | nn.Linear):
             part.reset_parameters()
     plain, fused = pair(module, shape)
     batch = batch_of(size, shape, classes, seed)
-    for clip in (PerSample(clip_norm, 7), PerChunk(clip_norm, 3), Unclipped(7)):
+    for clip in (PerSample(clip_norm), PerChunk(clip_norm, 3), Unclipped()):
         assert difference(plain, fused, batch, clip) < 3e-5
     x = batch_of(5, shape, classes, seed + 1).x
-    assert (plain.outputs(plain.initial, x) - fused.outputs(fused.initial, x)).abs().max() < 1e-3
+    assert (
+        plain.outputs(plain.initial, x) - fused.outputs(fused.initial, x)
+    ).abs().max() < 1e-3
 
 
 @compiled
 @pytest.mark.parametrize(
-    ("make", "shape"), [(lenet, (1, 28, 28)), (cnn, (3, 32, 32)), (mlp, (1, 8, 8))], ids=lambda value: str(value)[:15]
+    ("make", "shape"),
+    [(lenet, (1, 28, 28)), (cnn, (3, 32, 32)), (mlp, (1, 8, 8))],
+    ids=lambda value: str(value)[:15],
 )
-def test_the_named_models_take_the_fused_path_and_agree(make, shape: tuple[int, ...]) -> None:
+def test_the_named_models_take_the_fused_path_and_agree(
+    make, shape: tuple[int, ...]
+) -> None:
     plain, fused = pair(make(shape, 10), shape)
     for size in (40, 150):  # fewer and more samples than fit into the buffers at once
-        assert difference(plain, fused, batch_of(size, shape, 10), PerSample(0.5, size)) < 3e-5
+        assert (
+            difference(plain, fused, batch_of(size, shape, 10), PerSample(0.5)) < 3e-5
+        )
 
 
 @pytest.fixture(params=[0, 1, 2], ids=["any processor", "AVX2", "AVX-512"])
@@ -147,19 +193,30 @@ def kind(request: pytest.FixtureRequest) -> Iterator[int]:
 
 NORMED = nn.Sequential(
     *(nn.Conv2d(2, 6, 3, padding=1), normal(6, 3), nn.ReLU(), nn.MaxPool2d(2)),
-    *(nn.Conv2d(6, 20, (3, 2), stride=2), nn.GroupNorm(4, 20, affine=False), nn.Flatten(), nn.Linear(180, 10)),
+    *(
+        nn.Conv2d(6, 20, (3, 2), stride=2),
+        nn.GroupNorm(4, 20, affine=False),
+        nn.Flatten(),
+        nn.Linear(180, 10),
+    ),
 )
 
 
 @compiled
 @pytest.mark.parametrize(
     ("module", "shape"),
-    [(lenet((1, 28, 28), 10), (1, 28, 28)), (cnn((3, 8, 8), 10), (3, 8, 8)), (NORMED, (2, 14, 12))],
+    [
+        (lenet((1, 28, 28), 10), (1, 28, 28)),
+        (cnn((3, 8, 8), 10), (3, 8, 8)),
+        (NORMED, (2, 14, 12)),
+    ],
     ids=["lenet", "cnn", "normed"],
 )
-def test_every_kind_of_processor_agrees(kind: int, module: nn.Module, shape: tuple[int, ...]) -> None:
+def test_every_kind_of_processor_agrees(
+    kind: int, module: nn.Module, shape: tuple[int, ...]
+) -> None:
     plain, fused = pair(module, shape)
-    assert difference(plain, fused, batch_of(30, shape, 10), PerSample(0.5, 30)) < 3e-5
+    assert difference(plain, fused, batch_of(30, shape, 10), PerSample(0.5)) < 3e-5
 
 
 @compiled
@@ -168,7 +225,7 @@ def test_a_label_that_is_no_class_is_an_error() -> None:
     batch = batch_of(4, (1, 2, 2), 3)
     batch.y[2] = 3
     with pytest.raises(ValueError, match="not a class: they are 0 to 2"):
-        PerSample(0.5, 4)(fused, fused.initial, batch)
+        PerSample(0.5).gradient(fused, fused.initial, batch, 4)
 
 
 @compiled
@@ -179,7 +236,7 @@ def test_memory_is_given_back() -> None:
 
     def use() -> None:
         _, fused = pair(cnn((3, 32, 32), 10), (3, 32, 32))
-        PerSample(0.5, 4)(fused, fused.initial, batch_of(4, (3, 32, 32), 10))
+        PerSample(0.5).gradient(fused, fused.initial, batch_of(4, (3, 32, 32), 10), 4)
 
     for _ in range(3):
         use()
@@ -193,22 +250,35 @@ def test_memory_is_given_back() -> None:
 def test_bits_do_not_depend_on_threads_or_on_what_ran_before() -> None:
     _, fused = pair(lenet((1, 28, 28), 10), (1, 28, 28))
     batches = [batch_of(30 + k, (1, 28, 28), 10, k) for k in range(6)]
-    clip = PerSample(0.5, 30)
-    alone = [clip(fused, fused.initial, batch).gradient for batch in batches]
+    clip = PerSample(0.5)
+    alone = [
+        clip.gradient(fused, fused.initial, batch, 7).gradient for batch in batches
+    ]
     for order in (range(6), [3, 1, 5, 0, 4, 2]):
-        together = each(lambda k: clip(fused, fused.initial.clone(), batches[k]).gradient, order)
-        assert all(torch.equal(alone[k], g) for k, g in zip(order, together, strict=True))
+        together = each(
+            lambda k: (
+                clip.gradient(fused, fused.initial.clone(), batches[k], 7).gradient
+            ),
+            order,
+        )
+        assert all(
+            torch.equal(alone[k], g) for k, g in zip(order, together, strict=True)
+        )
 
 
 @compiled
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf, 1e30])
-def test_a_sample_that_is_not_finite_counts_as_zero_and_harms_no_other(bad: float) -> None:
+def test_a_sample_that_is_not_finite_counts_as_zero_and_harms_no_other(
+    bad: float,
+) -> None:
     _, fused = pair(cnn((3, 8, 8), 10), (3, 8, 8))
     batch = batch_of(9, (3, 8, 8), 10)
     batch.x[4] = bad
-    found = PerSample(0.5, 9)(fused, fused.initial, batch)
+    found = PerSample(0.5).gradient(fused, fused.initial, batch, 9)
     others = [k for k in range(9) if k != 4]
-    without = PerSample(0.5, 9)(fused, fused.initial, Batch(*(part[others] for part in batch)))
+    without = PerSample(0.5).gradient(
+        fused, fused.initial, Batch(*(part[others] for part in batch)), 9
+    )
     assert found.broken == 1 and without.broken == 0
     assert torch.allclose(found.gradient, without.gradient, rtol=1e-5, atol=1e-8)
 
@@ -235,16 +305,28 @@ def twice() -> nn.Module:
 
 UNKNOWN = {
     "own module": lambda: nn.Sequential(nn.Flatten(), Residual(), nn.Linear(4, 3)),
-    "another activation": lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)),
-    "norm after ReLU": lambda: nn.Sequential(
-        nn.Conv2d(1, 4, 1), nn.ReLU(), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(16, 3)
+    "another activation": lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)
     ),
-    "dilation": lambda: nn.Sequential(nn.Conv2d(1, 2, 1, dilation=2), nn.Flatten(), nn.Linear(8, 3)),
-    "padding by name": lambda: nn.Sequential(nn.Conv2d(1, 2, 1, padding="same"), nn.Flatten(), nn.Linear(8, 3)),
+    "norm after ReLU": lambda: nn.Sequential(
+        nn.Conv2d(1, 4, 1),
+        nn.ReLU(),
+        nn.GroupNorm(2, 4),
+        nn.Flatten(),
+        nn.Linear(16, 3),
+    ),
+    "dilation": lambda: nn.Sequential(
+        nn.Conv2d(1, 2, 1, dilation=2), nn.Flatten(), nn.Linear(8, 3)
+    ),
+    "padding by name": lambda: nn.Sequential(
+        nn.Conv2d(1, 2, 1, padding="same"), nn.Flatten(), nn.Linear(8, 3)
+    ),
     "overlapping pool": lambda: nn.Sequential(
         nn.Conv2d(1, 2, 1), nn.MaxPool2d(2, stride=1), nn.Flatten(), nn.Linear(2, 3)
     ),
-    "average pool": lambda: nn.Sequential(nn.Conv2d(1, 2, 1), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 3)),
+    "average pool": lambda: nn.Sequential(
+        nn.Conv2d(1, 2, 1), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 3)
+    ),
     "ReLU at the end": lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU()),
     "no flatten": lambda: nn.Sequential(nn.Linear(2, 3)),
     "frozen weights": frozen,
@@ -261,7 +343,10 @@ def test_what_the_kernels_do_not_know_takes_the_plain_path(make) -> None:
 
 def test_another_loss_or_number_type_takes_the_plain_path() -> None:
     module = mlp((1, 2, 2), 3)
-    for task in (Task(module, dtype=torch.float64), Task(module, loss=nn.functional.multi_margin_loss)):
+    for task in (
+        Task(module, dtype=torch.float64),
+        Task(module, loss=nn.functional.multi_margin_loss),
+    ):
         task.hasten((1, 2, 2))
         assert task.fused is None
 
@@ -272,4 +357,9 @@ def test_without_kernels_all_take_the_plain_path() -> None:
         "task = Task(mlp((1, 8, 8), 10)); task.hasten((1, 8, 8)); sys.exit(task.fused is not None)"
     )
     environment = {**os.environ, "DPDL_NATIVE": "0"}
-    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], env=environment, check=False
+        ).returncode
+        == 0
+    )

@@ -7,13 +7,23 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpdl.errors import InputError
+from dpdl.keys import generator
 from dpdl.tasks import partition as module
-from dpdl.tasks.partition import DESCRIPTIONS, RULES, class_counts, partition
+from dpdl.tasks.partition import (
+    DESCRIPTIONS,
+    RULES,
+    Request,
+    class_counts,
+    dealt_by_mixes,
+    partition,
+)
 
 Y = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 200))
 
 
-def split(rule: str, y: np.ndarray = Y, agents: int = 10, **changes: object) -> list[np.ndarray]:
+def split(
+    rule: str, y: np.ndarray = Y, agents: int = 10, **changes: object
+) -> list[np.ndarray]:
     options = {"alpha": 0.5, "least": 5, "seed": 1, **changes}
     return partition(rule, y, agents, **options)  # type: ignore[arg-type]
 
@@ -73,7 +83,10 @@ def test_tensors_and_arrays_split_the_same(rule: str) -> None:
 @pytest.mark.parametrize("rule", ["dirichlet-class", "dirichlet-agent"])
 def test_classes_become_more_unequal_as_alpha_falls(rule: str) -> None:
     alphas = (1000, 1, 0.3, 0.1)
-    means = [np.mean([skew(split(rule, alpha=a, least=1, seed=s)) for s in range(8)]) for a in alphas]
+    means = [
+        np.mean([skew(split(rule, alpha=a, least=1, seed=s)) for s in range(8)])
+        for a in alphas
+    ]
     assert means == sorted(means)
     assert means[0] < 0.12
     assert means[-1] > 0.55
@@ -89,7 +102,10 @@ def test_drawn_shares_have_the_moments_of_the_dirichlet_law(alpha: float) -> Non
 
 def test_dirichlet_class_shares_have_the_moments_of_the_dirichlet_law() -> None:
     y = np.repeat(np.arange(10), 1000)
-    splits = [partition("dirichlet-class", y, 5, alpha=0.5, least=1, seed=s) for s in range(100)]
+    splits = [
+        partition("dirichlet-class", y, 5, alpha=0.5, least=1, seed=s)
+        for s in range(100)
+    ]
     shares = np.stack([class_counts(parts, y, 10) for parts in splits])
     assert shares.var() / 1000**2 == pytest.approx(0.2 * 0.8 / (5 * 0.5 + 1), rel=0.06)
 
@@ -97,7 +113,9 @@ def test_dirichlet_class_shares_have_the_moments_of_the_dirichlet_law() -> None:
 def test_dirichlet_agents_draw_mixes_of_their_own() -> None:
     y = np.repeat(np.arange(10), 2000)
     for seed in range(5):
-        counts = class_counts(split("dirichlet-agent", y, 10, alpha=1.0, seed=seed), y, 10)
+        counts = class_counts(
+            split("dirichlet-agent", y, 10, alpha=1.0, seed=seed), y, 10
+        )
         distances = np.abs(counts[:, None] - counts[None]).sum(axis=2) / 4000
         assert distances[np.triu_indices(10, 1)].min() > 0.12
 
@@ -109,7 +127,9 @@ def test_mixes_are_restricted_to_the_classes_that_have_records_left() -> None:
     assert np.allclose(module._restricted(mixes, np.array([1, 1, 1])), mixes)
 
 
-def dealt_by_a_loop(mixes: np.ndarray, sizes: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+def dealt_by_a_loop(
+    mixes: np.ndarray, sizes: np.ndarray, draw: np.random.Generator
+) -> np.ndarray:
     """One record after the other, the plain way: counts (agents, classes)."""
     agents, left = len(mixes), sizes.copy()
     counts = np.zeros((agents, len(sizes)))
@@ -122,12 +142,19 @@ def dealt_by_a_loop(mixes: np.ndarray, sizes: np.ndarray, draw: np.random.Genera
     return counts
 
 
-def test_dirichlet_agent_deals_as_a_plain_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dirichlet_agent_deals_as_a_plain_loop_does() -> None:
     mixes = np.array([[0.9, 0.1, 0.0], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0]])
-    monkeypatch.setattr(module, "_dirichlet", lambda *_: mixes)
     sizes = np.array([12, 9, 9])
     y = np.repeat(np.arange(3), sizes)
-    fast = [class_counts(split("dirichlet-agent", y, 3, seed=s, least=1), y, 3) for s in range(600)]
+
+    def dealt(seed: int) -> np.ndarray:
+        request = Request(
+            y, agents=3, alpha=0.5, least=1, seed=seed, classes_per_agent=2
+        )
+        parts = dealt_by_mixes(request, mixes, generator(seed, "partition"))
+        return class_counts(parts, y, 3)
+
+    fast = [dealt(seed) for seed in range(600)]
     slow = [dealt_by_a_loop(mixes, sizes, np.random.default_rng(s)) for s in range(600)]
     assert np.abs(np.mean(fast, axis=0) - np.mean(slow, axis=0)).max() < 0.35
     assert np.abs(np.std(fast, axis=0) - np.std(slow, axis=0)).max() < 0.25
@@ -135,11 +162,15 @@ def test_dirichlet_agent_deals_as_a_plain_loop_does(monkeypatch: pytest.MonkeyPa
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 5), st.integers(1, 20), st.integers(0, 10**6))
-def test_agent_with_shards_of_k_classes_holds_at_most_k(k: int, agents: int, seed: int) -> None:
+def test_agent_with_shards_of_k_classes_holds_at_most_k(
+    k: int, agents: int, seed: int
+) -> None:
     sizes = np.random.default_rng(seed).integers(50, 400, 5)
     y = np.repeat(np.arange(5), sizes)
     if agents * k < 5:
-        with pytest.raises(InputError, match=f"at least {-(-5 // agents)} classes per agent"):
+        with pytest.raises(
+            InputError, match=f"at least {-(-5 // agents)} classes per agent"
+        ):
             split("shards", y, agents, classes_per_agent=k)
         return
     parts = split("shards", y, agents, classes_per_agent=k, seed=seed, least=1)
@@ -204,17 +235,33 @@ def test_unknown_rule_names_the_nearest() -> None:
 
 def test_class_counts_count() -> None:
     y = np.array([0, 2, 2, 1])
-    assert class_counts([np.array([0, 1]), np.array([2])], y, 4).tolist() == [[1, 0, 1, 0], [0, 0, 1, 0]]
-    with pytest.raises(InputError, match="classes must be greater than the largest label 2"):
+    assert class_counts([np.array([0, 1]), np.array([2])], y, 4).tolist() == [
+        [1, 0, 1, 0],
+        [0, 0, 1, 0],
+    ]
+    with pytest.raises(
+        InputError, match="classes must be greater than the largest label 2"
+    ):
         class_counts([np.array([0])], y, 2)
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.sampled_from(sorted(RULES)), st.lists(st.integers(0, 4), min_size=40, max_size=200), st.integers(0, 99))
-def test_sizes_depend_on_the_number_of_records_of_every_class_alone(rule: str, labels: list[int], seed: int) -> None:
+@given(
+    st.sampled_from(sorted(RULES)),
+    st.lists(st.integers(0, 4), min_size=40, max_size=200),
+    st.integers(0, 99),
+)
+def test_sizes_depend_on_the_number_of_records_of_every_class_alone(
+    rule: str, labels: list[int], seed: int
+) -> None:
     y = np.array(labels)
     try:
-        sizes = [len(part) for part in split(rule, y, agents=4, least=2, seed=seed, classes_per_agent=3)]
+        sizes = [
+            len(part)
+            for part in split(
+                rule, y, agents=4, least=2, seed=seed, classes_per_agent=3
+            )
+        ]
     except InputError:
         assume(False)
     again = split(rule, np.sort(y), agents=4, least=2, seed=seed, classes_per_agent=3)

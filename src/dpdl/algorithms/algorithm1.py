@@ -27,8 +27,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, final
 
-from dpdl.algorithms.disclosure import MOST_COALITIONS, Effect, Setting
+from dpdl.algorithms.disclosure import MOST_COALITIONS, Setting
 from dpdl.graph import Graph
+from dpdl.privacy.accounting import Effect
 from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, Threat
 
 KAPPA = 0.7581
@@ -86,9 +87,13 @@ class Algorithm1:
 
         Whoever sees the cross-gradients subtracts them, which is as if all neighbours were in J.
         """
-        if self.cosine == "tensor":  # the argument needs many entries per cosine, and a bias has few
+        if (
+            self.cosine == "tensor"
+        ):  # the argument needs many entries per cosine, and a bias has few
             return math.inf
-        return max(self._limit(view) for view in views(graph, self.alpha, agent, threat))
+        return max(
+            self._limit(view) for view in views(graph, self.alpha, agent, threat)
+        )
 
     def proof(self, threat: Threat) -> str:
         """A bound with all its terms; it ends where there is little noise."""
@@ -102,21 +107,35 @@ class Algorithm1:
         return f"upper bound: {how[threat.kind]}; `unbounded` for little noise"
 
     def _limit(self, view: View) -> float:
-        return view.direct + sum((u.beta + u.gain * self.kappa * u.own) ** 2 for u in view.updates)
+        return view.direct + sum(
+            (u.beta + u.gain * self.kappa * u.own) ** 2 for u in view.updates
+        )
 
     def effect(self, graph: Graph, agent: int, threat: Threat, at: Setting) -> Effect:
         """The worst coalition; what is proven of a listener who hears more holds as well, and may be less."""
         if self.cosine == "tensor" or at.sigma <= 0:
             return Effect(0.0)
-        hear_more = {threat, EAVESDROPPER, *([ONE_NEIGHBOUR] if threat == FINAL_MODEL else [])}
-        mu = min(max(self._mu(view, at) for view in views(graph, self.alpha, agent, one)) for one in hear_more)
+        hear_more = {
+            threat,
+            EAVESDROPPER,
+            *([ONE_NEIGHBOUR] if threat == FINAL_MODEL else []),
+        }
+        mu = min(
+            max(self._mu(view, at) for view in views(graph, self.alpha, agent, one))
+            for one in hear_more
+        )
         return Effect(1 / mu, at.failure)
 
-    def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
+    def sigma(
+        self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float
+    ) -> float:
         """By bisection: more noise never helps a listener."""
 
         def enough(sigma: float) -> bool:
-            return self.effect(graph, agent, threat, at._replace(sigma=sigma)).sigma >= effective
+            return (
+                self.effect(graph, agent, threat, at._replace(sigma=sigma)).sigma
+                >= effective
+            )
 
         low = effective * math.sqrt(self.exposure(graph, agent, threat))
         high = low
@@ -131,11 +150,15 @@ class Algorithm1:
 
     def worse(self, graph: Graph, a: int, b: int, threat: Threat) -> bool:
         """Only agents that are seen alike are compared."""
-        return views(graph, self.alpha, a, threat) == views(graph, self.alpha, b, threat)
+        return views(graph, self.alpha, a, threat) == views(
+            graph, self.alpha, b, threat
+        )
 
     def _mu(self, view: View, at: Setting) -> float:
         """1 / sigma_eff of one listener; infinity when nothing is proven."""
-        share = at.failure / 4  # batches, lengths of answers, two entries of every zeta; a quarter is spare
+        share = (
+            at.failure / 4
+        )  # batches, lengths of answers, two entries of every zeta; a quarter is spare
         answers = sum(update.hidden for update in view.updates)
         rho = at.sigma * shortest(at.size - 2, share / answers)
         reach = at.sigma * math.sqrt(2 * math.log(len(view.updates) / share))
@@ -148,7 +171,9 @@ class Algorithm1:
             remainder += bound[1]
         return dominating(math.sqrt(squares) / at.sigma, remainder)
 
-    def _shift(self, u: Update, largest: int, rho: float, reach: float, sigma: float) -> tuple[float, float] | None:
+    def _shift(
+        self, u: Update, largest: int, rho: float, reach: float, sigma: float
+    ) -> tuple[float, float] | None:
         """How far one record shifts zeta, and what the curvature adds to the privacy loss; None if c >= 1."""
         if rho <= 0:
             return None
@@ -159,7 +184,9 @@ class Algorithm1:
         turned = self.kappa + u.weight * x if u.own else u.weight * (1 - u.beta**2) * x
         moved = u.gain * turned / (1 - c)
         shift = u.beta + moved
-        bend = (u.gain * u.coupling / rho) * (1.1 * u.own + 0.85 * largest * (moved + 1) / rho)
+        bend = (u.gain * u.coupling / rho) * (
+            1.1 * u.own + 0.85 * largest * (moved + 1) / rho
+        )
         varies = bend / (1 - c) * reach
         quadratic = ((reach + shift) * varies + varies**2 / 2) / sigma**2
         return shift, quadratic + 2 * bend / (1 - c)
@@ -176,7 +203,9 @@ def dominating(mu: float, remainder: float) -> float:
     if not math.isfinite(remainder):
         return math.inf
     simple = mu + 2 * remainder / mu
-    apart = math.exp(log_ndtr(-remainder / mu - mu / 2)) + math.exp(log_ndtr(remainder / mu - mu / 2) - remainder)
+    apart = math.exp(log_ndtr(-remainder / mu - mu / 2)) + math.exp(
+        log_ndtr(remainder / mu - mu / 2) - remainder
+    )
     return min(simple, -2 * float(ndtri(apart / 2))) if apart > 0 else simple
 
 
@@ -198,7 +227,9 @@ def shortest(entries: int, failure: float) -> float:
 def views(graph: Graph, alpha: float, agent: int, threat: Threat) -> tuple[View, ...]:
     """What each coalition of a threat hears of an agent; different coalitions that hear alike are one."""
     around = [int(j) for j in graph.neighbours(agent) if j != agent]
-    k = {"final-model": 0, "neighbours": threat.neighbours}.get(threat.kind, len(around))
+    k = {"final-model": 0, "neighbours": threat.neighbours}.get(
+        threat.kind, len(around)
+    )
     if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
         return (_view(graph, alpha, agent, tuple(around)),)
     coalitions = itertools.combinations(around, k)
@@ -207,12 +238,23 @@ def views(graph: Graph, alpha: float, agent: int, threat: Threat) -> tuple[View,
 
 def _view(graph: Graph, alpha: float, i: int, J: tuple[int, ...]) -> View:
     owners = [i, *(int(j) for j in graph.neighbours(i) if j != i and j not in J)]
-    return View(len(J), tuple(sorted(_update(graph, alpha, i, owner, J) for owner in owners)))
+    return View(
+        len(J), tuple(sorted(_update(graph, alpha, i, owner, J) for owner in owners))
+    )
 
 
-def _update(graph: Graph, alpha: float, i: int, owner: int, J: tuple[int, ...]) -> Update:
+def _update(
+    graph: Graph, alpha: float, i: int, owner: int, J: tuple[int, ...]
+) -> Update:
     weights = [float(graph.W[owner, m]) for m in graph.neighbours(owner) if m not in J]
     length = math.sqrt(sum(1 / w for w in weights))  # |b|
     w = float(graph.W[owner, i])
     coupling = sum(math.sqrt(weight) for weight in weights) / length
-    return Update(owner == i, alpha * len(graph) / length, w**-0.5 / length, w, coupling, len(weights))
+    return Update(
+        owner == i,
+        alpha * len(graph) / length,
+        w**-0.5 / length,
+        w,
+        coupling,
+        len(weights),
+    )

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped, batch_info
+from dpdl.algorithms.base import Info, State, Stepped, StepShown, batch_info
 from dpdl.algorithms.disclosure import Activated
 from dpdl.graph.matrix import pair
 from dpdl.keys import generator
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from dpdl.graph import Graph
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import Answers, PrivateGradient
+    from dpdl.privacy.gradient import Answers, PrivateGradient
     from dpdl.types import Batch
 
 
@@ -46,7 +46,13 @@ if TYPE_CHECKING:
 class AsyncDPSGD(Stepped):
     """AD-PSGD with private gradients, in a public order of ticks."""
 
-    seed: int = field(repr=False)
+    seed: int = field(default=0, repr=False)
+
+    shows_step = StepShown(
+        hidden_because="an agent talks in few rounds, and its steps show between those, "
+        "not between two recorded ones"
+    )
+    needs_shared_seed = "whose turn it is is drawn from the seed"
 
     @property
     def disclosure(self) -> Activated:
@@ -57,14 +63,21 @@ class AsyncDPSGD(Stepped):
         """The active agent of tick t, and its neighbour (None: it has none). Public, the same for all."""
         a = self.disclosure.agent(graph, t)
         around = [int(j) for j in graph.neighbours(a) if j != a]
-        return a, around[generator(self.seed, "partner", t).integers(len(around))] if around else None
+        return a, around[
+            generator(self.seed, "partner", t).integers(len(around))
+        ] if around else None
 
     def init(self, x: Tensor) -> State:
         """Nothing but the models is remembered."""
         return {"x": x}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """One exchange, between two agents."""
         a, b = self.meeting(net.graph, t)
@@ -77,17 +90,25 @@ class AsyncDPSGD(Stepped):
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """Models, with every perturbed gradient that went into them."""
-        moves = None if grad.clip.sensitivity is None else self.lr * grad.clip.sensitivity
+        moves = (
+            None if grad.clip.sensitivity is None else self.lr * grad.clip.sensitivity
+        )
         what = "x: perturbed gradients of the ticks in which its owner was active, and of others"
         return (Release("model", True, what, moves, grad.noise_multiplier),)
 
 
-def _answer_of(a: int, x: Tensor, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int) -> Answers:
+def _answer_of(
+    a: int, x: Tensor, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+) -> Answers:
     """The gradient of agent a alone; no answer at all where it is not hosted."""
     here = net.agents == a
-    visits = net.selves._replace(edges=net.selves.edges[here], host=net.selves.host[here])
+    visits = net.selves._replace(
+        edges=net.selves.edges[here], host=net.selves.host[here]
+    )
     only = [batches[k] for k in visits.host.tolist()]
-    alone = visits._replace(host=visits.host.new_zeros(len(only)))  # a is the only agent of what is asked
+    alone = visits._replace(
+        host=visits.host.new_zeros(len(only))
+    )  # a is the only agent of what is asked
     return grad.own(x[here], only, alone, t)._replace(visits=visits)
 
 
@@ -99,6 +120,8 @@ def average_of_pair(net: Net, x: Tensor) -> Tensor:
     sent = net.send("model", x)
     mixed = x.clone()
     met = net.visits.edges[:, 0] != net.visits.edges[:, 1]
-    for at, host in zip(sent.at[met].tolist(), net.visits.host[met].tolist(), strict=True):
+    for at, host in zip(
+        sent.at[met].tolist(), net.visits.host[met].tolist(), strict=True
+    ):
         mixed[host] = (x[host] + sent.rows[at]) / 2
     return mixed

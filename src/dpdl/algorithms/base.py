@@ -1,25 +1,36 @@
-"""What an algorithm is: a frozen set of hyper-parameters with `init` and `round`; all state is in the arguments.
+"""What an algorithm is: frozen hyper-parameters with `init` and `round`; state is an argument.
 
-The files of this folder name torch in annotations only and compute with the methods of tensors, so that planning, which
-asks an algorithm for its disclosure, need not wait for torch.
+The files of this folder name torch in annotations only and compute with the methods of tensors.
+So planning, which asks an algorithm what it discloses, does not have to import torch.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dpdl.algorithms.disclosure import Disclosure
+from dpdl.options import (
+    ABOVE_ZERO,
+    AT_LEAST_ONE,
+    AT_LEAST_ZERO,
+    DECAY,
+    MOMENTUM,
+    Range,
+    option,
+)
 from dpdl.privacy.releases import Release
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from dpdl.graph import Graph
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import Answers, Asked, PrivateGradient
+    from dpdl.privacy.gradient import Answers, Asked, PrivateGradient
     from dpdl.types import Batch
 
 State = Mapping[str, "Tensor"]
@@ -35,65 +46,222 @@ class Info(NamedTuple):
         return f"Info({', '.join(self.values)})"
 
 
-class Algorithm(Protocol):
-    """One way to learn together. Fields that carry the name of an experiment's option are set from it."""
+class StepShown(NamedTuple):
+    """Where an eavesdropper finds the step that an agent's model took in a round."""
 
-    def check(self, graph: Graph) -> None:
-        """Refuse, by an `InputError`, a graph that the algorithm cannot serve."""
-        ...
+    channel: str = "model"
+    same_round: bool = (
+        False  # the message of round t has the step of round t, not of t - 1
+    )
+    at_mixed: bool = (
+        False  # the gradient was taken at the mixed model, not at the agent's own
+    )
+    gossip: bool = False  # the channel carries several steps of accelerated gossip
+    hidden_because: str = ""  # why no two recorded rounds show it; empty: they do
+
+
+class Calibration(NamedTuple):
+    """The update of DPDL, as whoever wants to undo it needs to know it."""
+
+    alpha: float
+    momentum: float  # beta
+    lr: float
+    noisy_reference: bool  # gradients are calibrated with the perturbed self-gradient
+    exact: bool  # neither weight decay nor a changing step size
+
+
+class Algorithm(ABC):
+    """One way to learn together, as a frozen dataclass. Its fields are its options.
+
+    A field that is named like a shared option of an experiment (`seed`, `rounds`, `clip`, ...) is set
+    from the experiment, and is no option of its own.
+
+    Below the methods that every algorithm has are the questions that the rest of the package asks,
+    with the answers that most algorithms give.
+    """
 
     @property
+    @abstractmethod
     def disclosure(self) -> Disclosure:
         """What a round discloses."""
-        ...
 
+    @abstractmethod
     def init(self, x: Tensor) -> State:
         """The state before the first round, from the models (agents, D)."""
-        ...
 
+    @abstractmethod
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Round t = 1, 2, ...: everything that leaves an agent goes through `net`."""
-        ...
 
+    @abstractmethod
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """Every channel that `round` uses, and what is in it."""
-        ...
+
+    # ------------------------------------------------------------------ facts of the class
+    answers_neighbours: ClassVar[bool] = False
+    """Whether agents compute gradients of their neighbours' models: cross-gradients."""
+    mixes_last: ClassVar[bool] = False
+    """Whether a round ends with mixing the models: where W has equal rows, all are equal then."""
+    calibrates: ClassVar[bool] = False
+    """Whether its momenta carry gradients that were calibrated as DPDL does."""
+    sends_unnoised: ClassVar[bool] = False
+    """Whether something that leaves contains a gradient without noise of its own."""
+    in_theorem2: ClassVar[bool] = False
+    """Whether the convergence theorem of the paper is about it."""
+    public_diagnostics: ClassVar[frozenset[str]] = frozenset()
+    """Names in `Info` that are computed from perturbed gradients alone."""
+    shows_step: ClassVar[StepShown] = StepShown()
+    """Where its steps show on the wire."""
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Values for options whose defaults are refused, so that it can be tried without being asked."""
+
+    # ------------------------------------------------------------------ questions
+    def check(self, graph: Graph) -> None:  # noqa: B027
+        """Refuse, by an `InputError`, a graph that the algorithm cannot serve."""
+
+    @property
+    def needs_shared_seed(self) -> str | None:
+        """Why everybody must know the seed, so that noise cannot be secure; None: nobody must."""
+        return None
+
+    @property
+    def unproven_because(self) -> str | None:
+        """Why no amount of noise proves anything, as a clause; None: some does."""
+        return None
+
+    @property
+    def caveat(self) -> str | None:
+        """A sentence that every privacy statement about it must contain."""
+        return None
+
+    @property
+    def public_records(self) -> int:
+        """How many records it needs that are taken as public."""
+        return 0
+
+    @property
+    def period(self) -> int:
+        """After how many rounds the pattern of its messages repeats."""
+        return 1
+
+    @property
+    def compressible(self) -> bool:
+        """Whether it sends cross-gradients, and its bound holds when they leave compressed.
+
+        Whoever says so has a bound against an eavesdropper that takes what was received as known.
+        """
+        return False
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibrated update of DPDL, if it has one."""
+        return None
+
+    def noise_factors(self, graph: Graph) -> np.ndarray | None:
+        """Factors on the noise multiplier, [asker i, host j]; None: the same noise everywhere."""
+        return None
+
+    @property
+    def theorem1_alpha(self) -> float | None:
+        """The alpha of Theorem 1 of the paper; None: the theorem is not about this algorithm."""
+        return None
+
+    @property
+    def beyond_theorem2(self) -> tuple[str, ...]:
+        """Sentences on what it does that Theorem 2 of the paper does not have."""
+        return ()
+
+    def attainable(self, graph: Graph) -> str | None:
+        """A sentence on how much of its bound a listener can really get, where that is known."""
+        return None
+
+
+def momentum_option(default: float = 0.7) -> Any:
+    """The field of an algorithm that has a momentum."""
+    return option(default, "momentum beta", check=MOMENTUM, search=Range(0, 0.95))
+
+
+def local_steps_option() -> Any:
+    """The field of an algorithm that does not exchange in every round."""
+    return option(
+        1,
+        "rounds tau from one exchange to the next",
+        check=AT_LEAST_ONE,
+        search=Range(1, 8),
+    )
 
 
 @dataclass(frozen=True)
-class Stepped:
-    """What all algorithms share: eta_t = lr lr_decay^floor((t - 1) / lr_decay_every), and weight decay."""
+class Stepped(Algorithm):
+    """eta_t = lr lr_decay^floor((t - 1) / lr_decay_every), and weight decay."""
 
-    lr: float
+    lr: float = option(
+        0.1,
+        "step size eta",
+        check=ABOVE_ZERO,
+        search=Range(0.01, 1, log=True),
+        by="data set",
+    )
     _: KW_ONLY
-    lr_decay: float = 1.0
-    lr_decay_every: int = 30
-    weight_decay: float = 0.0
+    lr_decay: float = option(
+        1.0, "factor on the step size", check=DECAY, search=Range(0.8, 1)
+    )
+    lr_decay_every: int = option(
+        30, "rounds between two such factors", check=AT_LEAST_ONE
+    )
+    weight_decay: float = option(
+        0.0,
+        "weight decay, added to the gradient of the step",
+        check=AT_LEAST_ZERO,
+        search=Range(1e-6, 1e-2, log=True),
+    )
 
-    def check(self, graph: Graph) -> None:
-        """Any graph will do."""
+    @property
+    def beyond_theorem2(self) -> tuple[str, ...]:
+        """Steps that become smaller, and weight decay."""
+        found = []
+        if self.lr_decay != 1:
+            found.append(
+                "The theorem has one step size; this run made it smaller over time. "
+                "The first one is used."
+            )
+        if self.weight_decay != 0:
+            found.append("The theorem has no weight decay; this run had some.")
+        return tuple(found)
 
     def eta(self, t: int) -> float:
         """The step size of round t."""
         return self.lr * self.lr_decay ** ((t - 1) // self.lr_decay_every)
 
     def own_gradient(
-        self, x: Tensor, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        x: Tensor,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[Tensor, Info]:
-        """Every agent's clipped and perturbed gradient at its row of x, with weight decay: (agents, D)."""
+        """Every agent's clipped and perturbed gradient at its row of x, with weight decay."""
         answers = grad.own(x, batches, net.selves, t)
         return answers.private + self.weight_decay * x, Info(batch_info(answers, net))
 
 
 def batch_info(answers: Answers | Asked, net: Net) -> dict[str, Tensor]:
-    """Loss of every agent's own model on its own batch, and what clipping did to all its answers."""
+    """Loss of every agent's own model on its own batch, and what clipping did to its answers."""
     n = len(net.agents)
     loss = [math.nan] * n
     clipped, pieces, broken = [0] * n, [0] * n, [0] * n
     visits = answers.visits
-    for (i, j), a, about in zip(visits.edges.tolist(), visits.host.tolist(), answers.about, strict=True):
+    for (i, j), a, about in zip(
+        visits.edges.tolist(), visits.host.tolist(), answers.about, strict=True
+    ):
         clipped[a] += about.clipped
         pieces[a] += about.pieces
         broken[a] += about.broken

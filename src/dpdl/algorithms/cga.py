@@ -18,8 +18,8 @@ DP-CGA is CGA with clipped and perturbed gradients, which the DPDL paper compare
 as the others are, so all that leaves agent j is computed from its |N_j| Gaussian releases of the round.
 
 What we do differently: the ridge is relative to the length of every row, so that the direction scales with the
-gradients; public code adds 1e-12 whatever their length. A margin (0.5) and one problem per parameter tensor are public
-code's too; both are off by default.
+gradients; public code adds 1e-12 whatever their length. The margin of 0.5 is public code's too, and so is one problem
+per parameter tensor, which is off by default.
 """
 
 from __future__ import annotations
@@ -30,9 +30,16 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from dpdl.algorithms.base import Info, State, Stepped, batch_info
+from dpdl.algorithms.base import (
+    Info,
+    State,
+    Stepped,
+    batch_info,
+    momentum_option,
+)
 from dpdl.algorithms.disclosure import CrossGradients
 from dpdl.errors import InputError, RunFailed
+from dpdl.options import AT_LEAST_ZERO, Range, option
 from dpdl.parallel import each
 from dpdl.privacy.releases import Release
 
@@ -42,7 +49,7 @@ if TYPE_CHECKING:
 
     from dpdl.graph import Graph
     from dpdl.net import Net, Part
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
     Vector = npt.NDArray[np.float64]
@@ -59,24 +66,42 @@ SHORT = 1e-200
 class CGA(Stepped):
     """Cross-gradients, combined by a small quadratic problem of every agent."""
 
-    momentum: float  # beta
-    margin: float = 0.0  # the least multiplier of a neighbour's gradient
-    qp: str = "vector"  # or "tensor": one problem for every parameter tensor
+    momentum: float = momentum_option()
+    margin: float = option(
+        0.5,
+        "least multiplier of a neighbour's gradient",
+        check=AT_LEAST_ZERO,
+        search=Range(0, 1),
+    )
+    qp: str = option(
+        "vector",
+        "one problem for the whole vector, or one per parameter tensor",
+        names=("tensor", "vector"),
+    )
 
+    answers_neighbours = True
+    compressible = True
     disclosure = CrossGradients()
 
     def check(self, graph: Graph) -> None:
         """A margin is about neighbours, so every agent must have one."""
         alone = np.flatnonzero(graph.degrees == 0)
         if self.margin > 0 and len(alone):
-            raise InputError(f"margin must be 0 when an agent has no neighbour: agent {alone[0]} has none.")
+            raise InputError(
+                f"margin must be 0 when an agent has no neighbour: agent {alone[0]} has none."
+            )
 
     def init(self, x: Tensor) -> State:
         """Momenta start at zero."""
         return {"x": x, "m": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Two exchanges: models, cross-gradients."""
         x = state["x"]
@@ -88,19 +113,33 @@ class CGA(Stepped):
             g = part.reply("gradient", asked.answers(part.numbers).private)
             v = multipliers(g, part, sizes, self.margin)
             direction = x.new_empty(x[part.rows].shape)
-            for k, (into, rows) in enumerate(zip(direction.split(sizes, 1), g.split(sizes, 1), strict=True)):
+            for k, (into, rows) in enumerate(
+                zip(direction.split(sizes, 1), g.split(sizes, 1), strict=True)
+            ):
                 into.copy_(part.sum(rows, part.w * v[:, k]))
             return {"direction": direction, "multiplier": _mean_of_neighbours(v, part)}
 
         found = net.by_part(x.shape[1], combined)
         m = self.momentum * state["m"] + found.pop("direction") + self.weight_decay * x
-        return {"x": net.average(models) - self.eta(t) * m, "m": m}, Info({**batch_info(asked, net), **found})
+        return {"x": net.average(models) - self.eta(t) * m, "m": m}, Info(
+            {**batch_info(asked, net), **found}
+        )
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The two channels of a round; the momentum stays at home."""
         return (
-            Release("model", private=False, carries="x: mixed models and momenta of perturbed gradients"),
-            Release("gradient", True, "perturbed cross-gradient", grad.clip.sensitivity, grad.noise_multiplier),
+            Release(
+                "model",
+                private=False,
+                carries="x: mixed models and momenta of perturbed gradients",
+            ),
+            Release(
+                "gradient",
+                True,
+                "perturbed cross-gradient",
+                grad.clip.sensitivity,
+                grad.noise_multiplier,
+            ),
         )
 
 
@@ -140,7 +179,9 @@ def multipliers_of(rows: Sequence[Tensor], g: Tensor, margin: float) -> Vector:
             gram[a, b] = gram[b, a] = float((units[p][0] * units[q][0]).sum())
     slope = np.array([float((units[k][0] * to).sum()) for k in some])
     lengths = np.array([units[k][1] for k in some]) / scale
-    v[some] += _above(gram, slope * (length / scale) + gram @ (margin * lengths)) / lengths
+    v[some] += (
+        _above(gram, slope * (length / scale) + gram @ (margin * lengths)) / lengths
+    )
     return v
 
 

@@ -18,17 +18,17 @@ Gaussian noise in what they did not hear. A sign has no such noise, so `Overhear
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from dpdl.algorithms.algorithm1 import Algorithm1
 from dpdl.algorithms.base import Algorithm, Info, State
-from dpdl.algorithms.disclosure import CrossGradients, Disclosure, Effect, Setting
+from dpdl.algorithms.disclosure import Disclosure, Setting
 from dpdl.errors import InputError
 from dpdl.parallel import each
+from dpdl.privacy.accounting import Effect
 from dpdl.privacy.releases import Release
 from dpdl.privacy.threats import EAVESDROPPER, Threat
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.graph import Graph
-    from dpdl.net import Net, Part
-    from dpdl.privacy.mechanism import PrivateGradient
-    from dpdl.types import Batch
+    from dpdl.net import Net
+    from dpdl.privacy.gradient import PrivateGradient
+    from dpdl.types import Batch, Visits
 
     Bytes = npt.NDArray[np.uint8]
 
@@ -49,20 +49,59 @@ ERROR = "error"
 
 @final
 @dataclass(frozen=True)
-class Compressed:
+class Compressed(Algorithm):
     """An algorithm whose replies leave as signs; its state has an error row for every neighbour: (agents, slots, D)."""
 
     algorithm: Algorithm
 
+    answers_neighbours = True
+
     def __post_init__(self) -> None:
         """Only replies are compressed, so there must be some."""
-        if not isinstance(self.algorithm.disclosure, CrossGradients | Algorithm1):
+        if not self.algorithm.compressible:
             kind = type(self.algorithm).__name__
-            raise InputError(f"compress 'sign' is for algorithms that send cross-gradients; {kind} sends none.")
+            raise InputError(
+                f"compress 'sign' is for algorithms that send cross-gradients; {kind} sends none."
+            )
 
     def check(self, graph: Graph) -> None:
-        """What the algorithm itself refuses."""
+        """What the algorithm itself refuses, and noise that differs between edges."""
         self.algorithm.check(graph)
+        if self.algorithm.noise_factors(graph) is not None:
+            raise InputError(
+                "compress 'sign' needs the same noise on all edges: leave noise_split out, or "
+                "compress."
+            )
+
+    @property
+    def needs_shared_seed(self) -> str | None:
+        """As without compression."""
+        return self.algorithm.needs_shared_seed
+
+    @property
+    def unproven_because(self) -> str | None:
+        """As without compression."""
+        return self.algorithm.unproven_because
+
+    @property
+    def caveat(self) -> str | None:
+        """As without compression."""
+        return self.algorithm.caveat
+
+    @property
+    def public_records(self) -> int:
+        """As without compression."""
+        return self.algorithm.public_records
+
+    @property
+    def period(self) -> int:
+        """As without compression."""
+        return self.algorithm.period
+
+    @property
+    def theorem1_alpha(self) -> float | None:
+        """As without compression."""
+        return self.algorithm.theorem1_alpha
 
     @property
     def disclosure(self) -> Disclosure:
@@ -74,21 +113,31 @@ class Compressed:
         return self.algorithm.init(x)
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
-        """A round of the algorithm, on a net that compresses replies."""
+        """A round of the algorithm, with replies that leave as signs."""
         inner = {name: rows for name, rows in state.items() if name != ERROR}
         x = state["x"]
-        slots = int(net.graph.degrees.max())
-        error = state[ERROR] if ERROR in state else x.new_zeros(len(x), slots, x.shape[1])
-        signs = Signs(net, error, grad.model.sizes)
-        after, info = self.algorithm.round(inner, batches, cast("Net", signs), grad, t)
+        size = (len(x), int(net.graph.degrees.max()), x.shape[1])
+        error = state[ERROR] if ERROR in state else x.new_zeros(size)
+        signs = Signs(error, grad.model.sizes, slots(net))
+        with net.replies_as(signs):
+            after, info = self.algorithm.round(inner, batches, net, grad, t)
         return {**after, ERROR: signs.error}, info
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """Those of the algorithm; sensitivity and noise are those before compression."""
         return tuple(
-            replace(r, carries=f"signs and scales, with error feedback, of: {r.carries}") if r.private else r
+            replace(
+                r, carries=f"signs and scales, with error feedback, of: {r.carries}"
+            )
+            if r.private
+            else r
             for r in self.algorithm.releases(grad)
         )
 
@@ -122,7 +171,9 @@ class Overheard:
         """What an eavesdropper learns, whoever listens."""
         return self.inner.effect(graph, agent, EAVESDROPPER, at)
 
-    def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
+    def sigma(
+        self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float
+    ) -> float:
         """For an eavesdropper, whoever listens."""
         return self.inner.sigma(graph, agent, EAVESDROPPER, at, effective)
 
@@ -141,34 +192,27 @@ class Overheard:
 
 @final
 class Signs:
-    """A net whose replies leave as signs, also part by part; in everything else the net that it is given."""
+    """The codec of one round, with a memory of errors."""
 
-    def __init__(self, net: Net, error: Tensor, sizes: tuple[int, ...]) -> None:
-        self.error = error.clone()  # (agents, slots, D); every reply writes what it left out
-        self._net = net
+    def __init__(
+        self,
+        error: Tensor,
+        sizes: tuple[int, ...],
+        free: Mapping[int, tuple[int, int]],
+    ) -> None:
+        """`free` says where the error of a visit is kept; one memory serves one reply."""
+        self.error = (
+            error.clone()
+        )  # (agents, slots, D); replies write what they left out
         self._sizes = sizes
-        self._slots = slots(net)  # not yet used in this round: one memory of errors serves one reply
+        self._free = dict(free)
 
-    def __getattr__(self, name: str) -> Any:
-        """All that is not compressed."""
-        return getattr(self._net, name)
-
-    def by_part(self, width: int, work: Callable[[Part], Mapping[str, Tensor]]) -> dict[str, Tensor]:
-        """As `Net.by_part`, with parts whose replies are signs."""
-        return self._net.by_part(width, lambda part: work(cast("Part", SignedPart(part, self))))
-
-    def reply(self, channel: str, answers: Tensor) -> Tensor:
-        """As `Net.reply`, but what arrives from others is the decoded message."""
-        return self.exchange(self._net, channel, answers)
-
-    def exchange(self, net: Net | Part, channel: str, answers: Tensor) -> Tensor:
-        """The reply of the net or of a part of it, as signs."""
+    def encode(self, answers: Tensor, visits: Visits, numbers: Tensor) -> Tensor:
+        """Signs and scales of answers that leave; the others are not sent, and stay zero."""
         sent = answers.new_zeros(len(answers), width(self._sizes)).byte()
-        edges = net.visits.edges
-        leaves = (edges[:, 0] != edges[:, 1]).nonzero().flatten()
-        slot = {
-            k: self._slots.pop(number) for k, number in zip(leaves.tolist(), net.numbers[leaves].tolist(), strict=True)
-        }
+        leaves = (visits.edges[:, 0] != visits.edges[:, 1]).nonzero().flatten()
+        of_visit = zip(leaves.tolist(), numbers[leaves].tolist(), strict=True)
+        slot = {k: self._free.pop(number) for k, number in of_visit}
 
         def encode_one(k: int) -> None:
             p = answers[k] + self.error[slot[k]]
@@ -176,39 +220,26 @@ class Signs:
             self.error[slot[k]] = p - decode(sent[k], self._sizes, p)
 
         each(encode_one, slot)
-        got = net.reply(channel, sent)
-        out = answers.new_empty(len(got), answers.shape[1])
+        return sent
+
+    def decode(self, got: Tensor, like: Tensor) -> Tensor:
+        """The rows that received signs stand for."""
+        out = like.new_empty(len(got), like.shape[1])
 
         def decode_one(k: int) -> None:
             out[k] = decode(got[k], self._sizes, out[k])
 
         each(decode_one, range(len(got)))
-        out[net.own] = answers[edges[:, 0] == edges[:, 1]]
         return out
-
-
-@final
-class SignedPart:
-    """A part of a net whose `reply` sends signs; in everything else the part that it is given."""
-
-    def __init__(self, part: Part, signs: Signs) -> None:
-        self._part = part
-        self._signs = signs
-
-    def __getattr__(self, name: str) -> Any:
-        """All that is not compressed."""
-        return getattr(self._part, name)
-
-    def reply(self, channel: str, answers: Tensor) -> Tensor:
-        """As `Part.reply`, but what arrives from others is the decoded message."""
-        return self._signs.exchange(self._part, channel, answers)
 
 
 def slots(net: Net) -> dict[int, tuple[int, int]]:
     """Where the error of a visit that leaves is kept, by its number: (row of the host, number of the asker)."""
     found: dict[int, tuple[int, int]] = {}
     count = [0] * len(net.agents)
-    for k, ((i, j), host) in enumerate(zip(net.visits.edges.tolist(), net.visits.host.tolist(), strict=True)):
+    for k, ((i, j), host) in enumerate(
+        zip(net.visits.edges.tolist(), net.visits.host.tolist(), strict=True)
+    ):
         if i != j:
             found[k] = host, count[host]
             count[host] += 1
@@ -222,7 +253,10 @@ def width(sizes: tuple[int, ...]) -> int:
 
 def encode(row: Tensor, sizes: tuple[int, ...]) -> Bytes:
     """A row as its signs and the mean size of the entries of every parameter tensor: (width,) bytes."""
-    scales = np.array([float(part.abs().mean()) if len(part) else 0.0 for part in row.split(sizes)], "<f4")
+    scales = np.array(
+        [float(part.abs().mean()) if len(part) else 0.0 for part in row.split(sizes)],
+        "<f4",
+    )
     return np.concatenate([np.packbits(row.numpy() >= 0), scales.view(np.uint8)])
 
 

@@ -9,8 +9,8 @@ This is DECOR (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, The Privacy P
 Decentralized Learning, 2024) with the accountant of this project and an optional momentum, which stays local.
 
 Nobody but i and j may know z^{ij}. Here it is drawn from the seed of the simulation; agents of different organisations
-would agree on a key per link first, on a channel that nobody else hears. Against who knows it, it protects nothing: see
-`PairedNoise`.
+would agree on a key per link first, on a channel that nobody else hears. It gives no protection against
+anyone who knows it: see `PairedNoise`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, final
 from dpdl.algorithms.base import Info
 from dpdl.algorithms.disclosure import PairedNoise
 from dpdl.algorithms.dpsgd import DPSGD
+from dpdl.options import AT_LEAST_ZERO, option
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -36,7 +37,13 @@ if TYPE_CHECKING:
 class Decor(DPSGD):
     """D-PSGD whose gradients carry noise that cancels between neighbours; nothing more is sent for it."""
 
-    correlation: float  # c: deviation of the noise of a link over that of the agent's own
+    correlation: float = option(
+        3.0,
+        "noise c that cancels on a link, over the agent's own",
+        check=AT_LEAST_ZERO,
+    )
+
+    needs_shared_seed = "neighbours have no common secret yet"
 
     @property
     def disclosure(self) -> PairedNoise:
@@ -44,7 +51,12 @@ class Decor(DPSGD):
         return PairedNoise(self.correlation)
 
     def own_gradient(
-        self, x: Tensor, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        x: Tensor,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[Tensor, Info]:
         """The agent's own noise, which is what `releases` declares, and that of its links."""
         g, info = super().own_gradient(x, batches, net, grad, t)

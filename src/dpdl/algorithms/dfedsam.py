@@ -24,8 +24,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped, batch_info
+from dpdl.algorithms.base import (
+    Info,
+    State,
+    Stepped,
+    StepShown,
+    batch_info,
+    local_steps_option,
+    momentum_option,
+)
 from dpdl.algorithms.disclosure import OwnGradients
+from dpdl.options import ABOVE_ZERO, Range, option
 from dpdl.parallel import each
 from dpdl.privacy.releases import Release
 
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -42,34 +51,56 @@ if TYPE_CHECKING:
 class DFedSAM(Stepped):
     """Local sharpness-aware steps with private gradients, then adapt-then-combine gossip."""
 
-    momentum: float  # beta
-    local_steps: int  # tau
-    sam_radius: float  # rho
+    momentum: float = momentum_option()
+    local_steps: int = local_steps_option()
+    sam_radius: float = option(
+        0.01,
+        "length rho of the ascent step",
+        check=ABOVE_ZERO,
+        search=Range(1e-3, 0.1, log=True),
+    )
 
     disclosure = OwnGradients(2)  # the ascent and the step
+    shows_step = StepShown("model", same_round=True, at_mixed=True)
+
+    @property
+    def period(self) -> int:
+        """Models are exchanged in every tau-th round."""
+        return self.local_steps
 
     def init(self, x: Tensor) -> State:
         """Momenta start at zero."""
         return {"x": x, "m": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """One local step; one exchange, every local_steps-th round."""
         x = state["x"]
         here = grad.own(x, batches, net.selves, t, purpose="ascent")
-        above = grad.own(x + ascent(here.private, self.sam_radius), batches, net.selves, t)
+        above = grad.own(
+            x + ascent(here.private, self.sam_radius), batches, net.selves, t
+        )
         m = self.momentum * state["m"] + above.private + self.weight_decay * x
         x = x - self.eta(t) * m
         if t % self.local_steps == 0:
             x = net.mix("model", x)
         first, second = batch_info(here, net), batch_info(above, net)
         broken = first["broken_gradients"] + second["broken_gradients"]
-        return {"x": x, "m": m}, Info({**second, "train_loss": first["train_loss"], "broken_gradients": broken})
+        return {"x": x, "m": m}, Info(
+            {**second, "train_loss": first["train_loss"], "broken_gradients": broken}
+        )
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """Models; the declared sensitivity is that of the step, given the ascent direction, a release before it."""
-        moves = None if grad.clip.sensitivity is None else self.lr * grad.clip.sensitivity
+        moves = (
+            None if grad.clip.sensitivity is None else self.lr * grad.clip.sensitivity
+        )
         what = "x - eta m: two perturbed gradients a round, the second at a model that the first has moved"
         return (Release("model", True, what, moves, grad.noise_multiplier),)
 
@@ -79,7 +110,9 @@ def ascent(g: Tensor, radius: float) -> Tensor:
     out = g.new_zeros(g.shape)
 
     def one(k: int) -> None:
-        row = g[k].clone()  # a row of its own is aligned alike on every placement, and so are the bits of its norm
+        row = g[
+            k
+        ].clone()  # a row of its own is aligned alike on every placement, and so are the bits of its norm
         norm = float(row.norm())
         if norm > 0:
             out[k] = row * (radius / norm)

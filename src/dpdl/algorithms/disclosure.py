@@ -18,6 +18,7 @@ import numpy as np
 
 from dpdl.graph import Graph
 from dpdl.keys import generator
+from dpdl.privacy.accounting import Effect
 from dpdl.privacy.threats import EAVESDROPPER, Threat
 
 MOST_COALITIONS = 5_000
@@ -35,13 +36,6 @@ class Setting(NamedTuple):
     largest: int  # no batch is larger, but with probability `failure` / 4
     size: int  # d, number of parameters
     failure: float  # probability with which the proof of a round may fail
-
-
-class Effect(NamedTuple):
-    """A round of an agent as a single Gaussian release."""
-
-    sigma: float  # its noise multiplier sigma_eff; 0: nothing is proven
-    lost: float = 0.0  # how much more of delta than that release a round may take
 
 
 class Disclosure(Protocol):
@@ -73,7 +67,9 @@ class Disclosure(Protocol):
         """The single release that a round amounts to at most."""
         ...
 
-    def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
+    def sigma(
+        self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float
+    ) -> float:
         """The smallest noise multiplier whose `effect` has at least the noise multiplier `effective`."""
         ...
 
@@ -116,7 +112,9 @@ class Proportional(ABC):
         ratio = exposure(self, graph, agent, threat)
         return Effect(at.sigma / math.sqrt(ratio) if math.isfinite(ratio) else 0.0)
 
-    def sigma(self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float) -> float:
+    def sigma(
+        self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float
+    ) -> float:
         """The other way round."""
         return effective * math.sqrt(exposure(self, graph, agent, threat))
 
@@ -164,7 +162,11 @@ class OwnGradients(EveryRound):
         """Post-processing."""
         if threat != EAVESDROPPER:
             return AS_EAVESDROPPER
-        many = "one Gaussian release" if self.count == 1 else f"{self.count} Gaussian releases on one draw"
+        many = (
+            "one Gaussian release"
+            if self.count == 1
+            else f"{self.count} Gaussian releases on one draw"
+        )
         return f"computed from {many}"
 
 
@@ -203,7 +205,9 @@ class PairedNoise(EveryRound):
         k = threat.neighbours if threat.kind == "neighbours" else 0
         if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
             return 1.0  # no neighbour's secret is left: the agent's own noise alone
-        return max(self._against(graph, agent, J) for J in itertools.combinations(around, k))
+        return max(
+            self._against(graph, agent, J) for J in itertools.combinations(around, k)
+        )
 
     def proof(self, threat: Threat) -> str:
         """Exact for who has no secret: all gradients of a round follow from the models."""
@@ -251,7 +255,11 @@ class Activated(Proportional):
 
     def proof(self, threat: Threat) -> str:
         """Post-processing, of the agent's own rounds."""
-        return AS_EAVESDROPPER if threat != EAVESDROPPER else "computed from one Gaussian release in each active round"
+        return (
+            AS_EAVESDROPPER
+            if threat != EAVESDROPPER
+            else "computed from one Gaussian release in each active round"
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -265,4 +273,6 @@ def _active(seed: int, agents: int, block: int) -> np.ndarray:
 def _activity(seed: int, agents: int, rounds: int) -> np.ndarray:
     """How often each agent is active in the first rounds."""
     blocks = [_active(seed, agents, block) for block in range(-(-rounds // BLOCK))]
-    return np.bincount(np.concatenate([np.zeros(0, int), *blocks])[:rounds], minlength=agents)
+    return np.bincount(
+        np.concatenate([np.zeros(0, int), *blocks])[:rounds], minlength=agents
+    )

@@ -29,15 +29,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from dpdl.algorithms.algorithm1 import Algorithm1
-from dpdl.algorithms.base import Info, State, Stepped, batch_info
+from dpdl.algorithms.base import (
+    Calibration,
+    Info,
+    State,
+    Stepped,
+    batch_info,
+    momentum_option,
+)
 from dpdl.algorithms.disclosure import CrossGradients, Disclosure
+from dpdl.options import AT_LEAST_ZERO, Range, option
 from dpdl.privacy.releases import Release
+from dpdl.privacy.threats import EAVESDROPPER
 from dpdl.rows import entrywise, products
 
 if TYPE_CHECKING:
@@ -45,7 +54,7 @@ if TYPE_CHECKING:
 
     from dpdl.graph import Graph
     from dpdl.net import Net, Part
-    from dpdl.privacy.mechanism import Answers, PrivateGradient
+    from dpdl.privacy.gradient import Answers, PrivateGradient
     from dpdl.types import Batch
 
 
@@ -53,9 +62,36 @@ if TYPE_CHECKING:
 class Calibrated(Stepped, ABC):
     """The round that both variants share; they differ in the reference r."""
 
-    momentum: float  # beta
-    alpha: float
-    cosine: str = "vector"  # or "tensor": one cosine for every parameter tensor
+    momentum: float = momentum_option()
+    alpha: float = option(
+        1.5,
+        "weight of the calibration",
+        check=AT_LEAST_ZERO,
+        search=Range(0, 4),
+        by="graph",
+    )
+    cosine: str = option(
+        "vector",
+        "one cosine for the whole vector, or one per parameter tensor",
+        names=("tensor", "vector"),
+    )
+
+    answers_neighbours = True
+    mixes_last = True
+    calibrates = True
+    compressible = True
+
+    @property
+    def theorem1_alpha(self) -> float:
+        """The theorem is stated for the literal algorithm, and quoted for both variants."""
+        return self.alpha
+
+    @property
+    def calibration(self) -> Calibration:
+        """What undoes the update."""
+        exact = self.weight_decay == 0 and self.lr_decay == 1
+        noisy = not self.sends_unnoised
+        return Calibration(self.alpha, self.momentum, self.lr, noisy, exact)
 
     @abstractmethod
     def reference(self, answers: Answers, g: Tensor, part: Part) -> Tensor:
@@ -65,7 +101,15 @@ class Calibrated(Stepped, ABC):
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The three channels of a round."""
 
-    def update(self, g: Tensor, r: Tensor, share: Tensor, part: Part, grad: PrivateGradient, t: int) -> Tensor:
+    def update(
+        self,
+        g: Tensor,
+        r: Tensor,
+        share: Tensor,
+        part: Part,
+        grad: PrivateGradient,
+        t: int,
+    ) -> Tensor:
         """g~ of the agents of a part: sum_j g^{ij} / (sqrt(w_ij) N) + share r."""
         g_i = part.sum(g, 1 / (part.w.sqrt() * part.N))
         g_i += share * r
@@ -76,7 +120,12 @@ class Calibrated(Stepped, ABC):
         return {"x": x, "v": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Three exchanges: models, cross-gradients, momenta."""
         # Agent i sends its model; neighbour j answers with the clipped, perturbed gradient on its own batch.
@@ -85,10 +134,20 @@ class Calibrated(Stepped, ABC):
         models = net.send("model", x)
         asked = grad.asked(models, batches, net.visits, t)
         sizes = grad.model.sizes if self.cosine == "tensor" else (x.shape[1],)
-        found = net.by_part(x.shape[1], lambda part: self.calibrated(asked.answers(part.numbers), part, sizes, grad, t))
+        found = net.by_part(
+            x.shape[1],
+            lambda part: self.calibrated(
+                asked.answers(part.numbers), part, sizes, grad, t
+            ),
+        )
 
         # Momentum step, then gossip of momentum and model; a neighbour rebuilds x~ from x and v~.
-        v = entrywise(lambda v, g, x: self.momentum * v + g + self.weight_decay * x, state["v"], found.pop("g"), x)
+        v = entrywise(
+            lambda v, g, x: self.momentum * v + g + self.weight_decay * x,
+            state["v"],
+            found.pop("g"),
+            x,
+        )
         eta = self.eta(t)
         momenta = net.send("momentum", v)
         mixed = {
@@ -98,7 +157,12 @@ class Calibrated(Stepped, ABC):
         return mixed, Info({**batch_info(asked, net), **found})
 
     def calibrated(
-        self, answers: Answers, part: Part, sizes: tuple[int, ...], grad: PrivateGradient, t: int
+        self,
+        answers: Answers,
+        part: Part,
+        sizes: tuple[int, ...],
+        grad: PrivateGradient,
+        t: int,
     ) -> dict[str, Tensor]:
         """g~ of some agents from the answers to them, and the mean cosine and coefficient of each."""
         g = part.reply("gradient", answers.private)
@@ -107,11 +171,19 @@ class Calibrated(Stepped, ABC):
         r = self.reference(answers, g, part)
         cosine = similarity(g, r, part.i, sizes)
         c = coefficient(cosine)
-        g_i = self.update(g, r, self.alpha * spread(part.sum(c, part.w), sizes), part, grad, t)
+        g_i = self.update(
+            g, r, self.alpha * spread(part.sum(c, part.w), sizes), part, grad, t
+        )
 
         share = 1 / part.i.bincount()[part.i].double()
         means = {"cosine": cosine, "coefficient": c}
-        return {"g": g_i, **{name: part.sum(value.double().mean(1), share) for name, value in means.items()}}
+        return {
+            "g": g_i,
+            **{
+                name: part.sum(value.double().mean(1), share)
+                for name, value in means.items()
+            },
+        }
 
 
 @final
@@ -119,8 +191,30 @@ class Calibrated(Stepped, ABC):
 class DPDL(Calibrated):
     """Algorithm 1 literally: r is the agent's own clipped gradient, without noise."""
 
+    sends_unnoised = True
+    in_theorem2 = True
+    caveat = (
+        "Algorithm 1 lets an un-noised gradient into what neighbours receive; dpdl-sound "
+        "does not."
+    )
+
     @property
-    def disclosure(self) -> Disclosure:
+    def unproven_because(self) -> str | None:
+        """A bias has few entries, and the bound needs many per cosine."""
+        return "one cosine per tensor has no proof" if self.cosine == "tensor" else None
+
+    def attainable(self, graph: Graph) -> str:
+        """With kappa = 1/2, which a listener can reach."""
+        reached = replace(self.disclosure, kappa=0.5).exposure(graph, 0, EAVESDROPPER)
+        return (
+            "Algorithm 1 sends an un-noised self-gradient inside the momentum; the bound "
+            "counts that it contracts its own mask. To leading order in 1/sqrt(d), an "
+            "eavesdropper gets at least sigma_eff = sigma / "
+            f"{math.sqrt(reached):.3g} (agent 0)."
+        )
+
+    @property
+    def disclosure(self) -> Algorithm1:
         """The un-noised self-gradient in the momentum costs more than the noise suggests."""
         return Algorithm1(self.alpha, self.cosine)
 
@@ -128,7 +222,15 @@ class DPDL(Calibrated):
         """g_hat^{ii}."""
         return answers.own
 
-    def update(self, g: Tensor, r: Tensor, share: Tensor, part: Part, grad: PrivateGradient, t: int) -> Tensor:
+    def update(
+        self,
+        g: Tensor,
+        r: Tensor,
+        share: Tensor,
+        part: Part,
+        grad: PrivateGradient,
+        t: int,
+    ) -> Tensor:
         """Where noise is on a grid, nothing is added to it any more: it comes last."""
         if grad.randomness.repeatable:
             return super().update(g, r, share, part, grad, t)
@@ -139,7 +241,10 @@ class DPDL(Calibrated):
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The momentum carries the un-noised self-gradient."""
-        return _channels(grad, "beta v + g~: cross-gradients, and the self-gradient without noise of its own")
+        return _channels(
+            grad,
+            "beta v + g~: cross-gradients, and the self-gradient without noise of its own",
+        )
 
 
 @final
@@ -147,7 +252,14 @@ class DPDL(Calibrated):
 class SoundDPDL(Calibrated):
     """The same with the perturbed self-gradient, so that nothing un-noised reaches a neighbour."""
 
-    noise_split: str = "equal"  # or "calibrated": less noise where the update weighs it more
+    noise_split: str = option(
+        "equal",
+        "'calibrated' gives less noise to the answers that the update weighs more, at "
+        "the same epsilon",
+        names=("calibrated", "equal"),
+    )
+
+    public_diagnostics = frozenset({"cosine", "coefficient"})
 
     @property
     def disclosure(self) -> Disclosure:
@@ -170,7 +282,9 @@ class SoundDPDL(Calibrated):
         """
         if self.noise_split == "equal":
             return None
-        c = np.divide(1.0, np.sqrt(graph.W), out=np.zeros_like(graph.W), where=graph.W > 0)
+        c = np.divide(
+            1.0, np.sqrt(graph.W), out=np.zeros_like(graph.W), where=graph.W > 0
+        )
         c[np.diag_indices(len(graph))] += self.alpha * len(graph) / 2
         mean = c.sum(axis=0) / graph.sizes
         return np.asarray(np.sqrt(np.divide(mean, c, out=np.ones_like(c), where=c > 0)))
@@ -179,7 +293,13 @@ class SoundDPDL(Calibrated):
 def _channels(grad: PrivateGradient, momentum: str) -> tuple[Release, ...]:
     return (
         Release("model", private=False, carries="x: mixed models of earlier rounds"),
-        Release("gradient", True, "perturbed cross-gradient", grad.clip.sensitivity, grad.noise_multiplier),
+        Release(
+            "gradient",
+            True,
+            "perturbed cross-gradient",
+            grad.clip.sensitivity,
+            grad.noise_multiplier,
+        ),
         Release("momentum", private=False, carries=momentum),
     )
 
@@ -203,4 +323,8 @@ def coefficient(cosine: Tensor) -> Tensor:
 
 def spread(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """One value per piece -> one per entry, (agents, D); the value of the only piece fits every entry, (agents, 1)."""
-    return values if len(sizes) == 1 else values.repeat_interleave(values.new_tensor(sizes).long(), dim=1)
+    return (
+        values
+        if len(sizes) == 1
+        else values.repeat_interleave(values.new_tensor(sizes).long(), dim=1)
+    )

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info, State, Stepped, momentum_option
 from dpdl.algorithms.disclosure import Disclosure, OwnGradients
 from dpdl.privacy.releases import Release
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class DPSGD(Stepped):
     """x <- W x - eta m: mix the models, then step along the gradient at the model before mixing."""
 
-    momentum: float  # beta
+    momentum: float = momentum_option(0.0)
 
     @property
     def disclosure(self) -> Disclosure:
@@ -49,7 +49,12 @@ class DPSGD(Stepped):
         return {"x": x, "m": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """One exchange: models. The new gradient shows in the models of the next round."""
         g, info = self.own_gradient(state["x"], batches, net, grad, t)
@@ -60,7 +65,15 @@ class DPSGD(Stepped):
         """The models carry the gradients of the rounds before."""
         bound = grad.clip.sensitivity
         moved = None if bound is None else self.lr * bound
-        return (Release("model", True, "x: mixed models, minus eta m of the last round", moved, grad.noise_multiplier),)
+        return (
+            Release(
+                "model",
+                True,
+                "x: mixed models, minus eta m of the last round",
+                moved,
+                grad.noise_multiplier,
+            ),
+        )
 
 
 @final
@@ -68,7 +81,7 @@ class DPSGD(Stepped):
 class DMSGD(Stepped):
     """v <- W v~, x <- W (x - eta v~): step first, then mix models and momenta, as DPDL does."""
 
-    momentum: float  # beta
+    momentum: float = momentum_option()
     disclosure = OwnGradients()
 
     def init(self, x: Tensor) -> State:
@@ -76,7 +89,12 @@ class DMSGD(Stepped):
         return {"x": x, "v": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Two exchanges: models and momenta; a neighbour rebuilds x~ from x and v~."""
         g, info = self.own_gradient(state["x"], batches, net, grad, t)
@@ -89,6 +107,14 @@ class DMSGD(Stepped):
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The momentum is what carries the new gradient."""
         return (
-            Release("model", private=False, carries="x: mixed models of earlier rounds"),
-            Release("momentum", True, "beta v + g~", grad.clip.sensitivity, grad.noise_multiplier),
+            Release(
+                "model", private=False, carries="x: mixed models of earlier rounds"
+            ),
+            Release(
+                "momentum",
+                True,
+                "beta v + g~",
+                grad.clip.sensitivity,
+                grad.noise_multiplier,
+            ),
         )

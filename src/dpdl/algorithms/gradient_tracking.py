@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info, State, Stepped, StepShown
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.privacy.releases import Release
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -38,24 +38,44 @@ class GradientTracking(Stepped):
     """Adapt, then combine: the tracker and the stepped model are mixed in the same round."""
 
     disclosure = OwnGradients()
+    shows_step = StepShown("model", same_round=True, at_mixed=True)
 
     def init(self, x: Tensor) -> State:
         """Zero trackers and zero old gradients: the first tracker is then the first gradient."""
         return {"x": x, "y": x.new_zeros(x.shape), "g": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Two exchanges: trackers and stepped models. `state["y"]` is the tracker after mixing, W y."""
         x = state["x"]
         g, info = self.own_gradient(x, batches, net, grad, t)
         y = state["y"] + g - state["g"]
         # Both rows must be sent: x is a mean over neighbours of i that a neighbour of i does not hear.
-        return {"x": net.mix("model", x - self.eta(t) * y), "y": net.mix("tracker", y), "g": g}, info
+        return {
+            "x": net.mix("model", x - self.eta(t) * y),
+            "y": net.mix("tracker", y),
+            "g": g,
+        }, info
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The tracker carries the new gradient; the model adds nothing to it."""
         return (
-            Release("tracker", True, "y: perturbed gradients only", grad.clip.sensitivity, grad.noise_multiplier),
-            Release("model", private=False, carries="x - eta y: computed from trackers and mixed models"),
+            Release(
+                "tracker",
+                True,
+                "y: perturbed gradients only",
+                grad.clip.sensitivity,
+                grad.noise_multiplier,
+            ),
+            Release(
+                "model",
+                private=False,
+                carries="x - eta y: computed from trackers and mixed models",
+            ),
         )

@@ -31,9 +31,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info, State, Stepped, StepShown
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.errors import InputError
+from dpdl.options import SHARE, Range, option
 from dpdl.privacy.releases import Release
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from dpdl.graph import Graph
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -50,9 +51,15 @@ if TYPE_CHECKING:
 class GUT(Stepped):
     """D-PSGD that corrects a step by how far the last one was from its neighbours' and from its own gradient."""
 
-    tracking: float  # mu
+    tracking: float = option(
+        0.1,
+        "share mu of the last correction that is added to a step",
+        check=SHARE,
+        search=Range(0, 1),
+    )
 
     disclosure = OwnGradients()
+    shows_step = StepShown("model", same_round=True)
 
     def check(self, graph: Graph) -> None:
         """Refuse a mu with which the models of this graph would drift apart by mixing alone."""
@@ -70,7 +77,12 @@ class GUT(Stepped):
         return {"x": x, "b": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """One exchange: the new models. The first round also needs the models that the agents start from."""
         x, eta = state["x"], self.eta(t)
@@ -82,5 +94,15 @@ class GUT(Stepped):
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The new model carries the new gradient."""
-        bound = None if grad.clip.sensitivity is None else self.lr * grad.clip.sensitivity
-        return (Release("model", True, "x - eta y: perturbed gradients only", bound, grad.noise_multiplier),)
+        bound = (
+            None if grad.clip.sensitivity is None else self.lr * grad.clip.sensitivity
+        )
+        return (
+            Release(
+                "model",
+                True,
+                "x - eta y: perturbed gradients only",
+                bound,
+                grad.noise_multiplier,
+            ),
+        )

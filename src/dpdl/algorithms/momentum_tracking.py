@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info, State, Stepped, momentum_option
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.privacy.releases import Release
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class MomentumTracking(Stepped):
     """Combine, then adapt: an agent steps along its own tracker u - c. Without momentum it is gradient tracking."""
 
-    momentum: float  # beta
+    momentum: float = momentum_option()
 
     disclosure = OwnGradients()
 
@@ -48,7 +48,12 @@ class MomentumTracking(Stepped):
         return {"x": x, "u": x.new_zeros(x.shape), "c": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Two exchanges: models, and trackers u - c."""
         g, info = self.own_gradient(state["x"], batches, net, grad, t)
@@ -60,6 +65,16 @@ class MomentumTracking(Stepped):
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The tracker carries the new gradient; the model holds those of earlier rounds."""
         return (
-            Release("model", private=False, carries="x: computed from trackers and mixed models of earlier rounds"),
-            Release("tracker", True, "u - c: perturbed gradients only", grad.clip.sensitivity, grad.noise_multiplier),
+            Release(
+                "model",
+                private=False,
+                carries="x: computed from trackers and mixed models of earlier rounds",
+            ),
+            Release(
+                "tracker",
+                True,
+                "u - c: perturbed gradients only",
+                grad.clip.sensitivity,
+                grad.noise_multiplier,
+            ),
         )

@@ -25,9 +25,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info, State, Stepped, StepShown
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.errors import InputError
+from dpdl.graph.matrix import DIGITS, acceleration
+from dpdl.options import AT_LEAST_ONE, Range, option
 from dpdl.privacy.releases import Release
 
 if TYPE_CHECKING:
@@ -35,11 +37,8 @@ if TYPE_CHECKING:
 
     from dpdl.graph import Graph
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
-
-DIGITS = 12
-"""Eigenvalues are rounded to these: processes whose linear algebra differs in the last bits must share gamma and K."""
 
 
 @final
@@ -47,11 +46,18 @@ DIGITS = 12
 class Muffliato(Stepped):
     """Private gradient step, then K gossip steps that keep the mean and shrink the disagreement."""
 
-    gossip_steps: int | None = None  # K; None: as many as the graph needs
+    gossip_steps: int | None = option(
+        None,
+        "gossip steps K of a round",
+        check=AT_LEAST_ONE,
+        search=Range(1, 10),
+        by="spectral gap",
+    )
     disclosure = OwnGradients()
+    shows_step = StepShown("gossip", same_round=True, at_mixed=True, gossip=True)
 
     def check(self, graph: Graph) -> None:
-        """A graph that hardly mixes has no usual number of steps."""
+        """A graph that hardly mixes has no default number of steps."""
         if self.gossip_steps is None and round(graph.lambda2, DIGITS) == 1:
             raise InputError(
                 f"Muffliato cannot choose gossip_steps: the spectral gap of {graph!r} is {graph.spectral_gap:.1e}. "
@@ -63,18 +69,33 @@ class Muffliato(Stepped):
         return {"x": x}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """K exchanges, all on one channel."""
         g, info = self.own_gradient(state["x"], batches, net, grad, t)
-        steps = usual_steps(net.graph) if self.gossip_steps is None else self.gossip_steps
+        steps = (
+            default_steps(net.graph) if self.gossip_steps is None else self.gossip_steps
+        )
         return {"x": gossip(state["x"] - self.eta(t) * g, net, steps)}, info
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The first message is the stepped model itself, the others mix what was received."""
         bound = grad.clip.sensitivity
         moved = None if bound is None else self.lr * bound
-        return (Release("gossip", True, "y^0 = x - eta g~ to y^{K-1}", moved, grad.noise_multiplier),)
+        return (
+            Release(
+                "gossip",
+                True,
+                "y^0 = x - eta g~ to y^{K-1}",
+                moved,
+                grad.noise_multiplier,
+            ),
+        )
 
 
 def gossip(y: Tensor, net: Net, steps: int) -> Tensor:
@@ -91,12 +112,7 @@ def gossip(y: Tensor, net: Net, steps: int) -> Tensor:
     return now
 
 
-def acceleration(graph: Graph) -> float:
-    """The best gamma, 2 / (1 + sqrt(1 - rho^2)): from 1, where nothing is gained, to below 2."""
-    return 2 / (1 + math.sqrt(1 - round(graph.lambda2, DIGITS) ** 2))
-
-
-def usual_steps(graph: Graph) -> int:
+def default_steps(graph: Graph) -> int:
     """K = ceil(ln N / sqrt(1 - |lambda_2|)), and 1 where one mixing gives the mean."""
     if round(graph.lambda2, DIGITS) == 0:
         return 1

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info, State, Stepped, local_steps_option
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.privacy.releases import Release
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -39,16 +39,26 @@ if TYPE_CHECKING:
 class NetFleet(Stepped):
     """Local steps along the tracker; models and trackers are mixed in every tau-th round."""
 
-    local_steps: int = 1  # tau
+    local_steps: int = local_steps_option()
 
     disclosure = OwnGradients()
+
+    @property
+    def period(self) -> int:
+        """Models are exchanged in every tau-th round."""
+        return self.local_steps
 
     def init(self, x: Tensor) -> State:
         """Zero trackers and zero old gradients: the first tracker is then the first gradient."""
         return {"x": x, "y": x.new_zeros(x.shape), "g": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """One local step. Two exchanges, of models and trackers, when tau divides t; otherwise nothing is sent."""
         x = state["x"]
@@ -57,7 +67,11 @@ class NetFleet(Stepped):
         step = self.eta(t) * y
         if t % self.local_steps:
             return {"x": x - step, "y": y, "g": g}, info
-        return {"x": net.mix("model", x) - step, "y": net.mix("tracker", y), "g": g}, info
+        return {
+            "x": net.mix("model", x) - step,
+            "y": net.mix("tracker", y),
+            "g": g,
+        }, info
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The tracker carries the gradient of its round, the model those of the local steps before it.
@@ -65,8 +79,22 @@ class NetFleet(Stepped):
         The tracker telescopes, so that a local gradient moves the model once, by eta times its own movement.
         """
         bound, sigma = grad.clip.sensitivity, grad.noise_multiplier
-        model = Release("model", private=False, carries="x: computed from trackers and models of earlier exchanges")
+        model = Release(
+            "model",
+            private=False,
+            carries="x: computed from trackers and models of earlier exchanges",
+        )
         if self.local_steps > 1:
-            carries = "x: perturbed gradients of the local steps since the last exchange"
-            model = Release("model", True, carries, None if bound is None else self.lr * bound, sigma)
-        return model, Release("tracker", True, "y: perturbed gradients only", bound, sigma)
+            carries = (
+                "x: perturbed gradients of the local steps since the last exchange"
+            )
+            model = Release(
+                "model",
+                True,
+                carries,
+                None if bound is None else self.lr * bound,
+                sigma,
+            )
+        return model, Release(
+            "tracker", True, "y: perturbed gradients only", bound, sigma
+        )

@@ -23,8 +23,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped, batch_info
-from dpdl.algorithms.disclosure import AS_EAVESDROPPER, CrossGradients, Disclosure, EveryRound
+from dpdl.algorithms.base import (
+    Info,
+    State,
+    Stepped,
+    batch_info,
+    momentum_option,
+)
+from dpdl.algorithms.disclosure import (
+    AS_EAVESDROPPER,
+    CrossGradients,
+    Disclosure,
+    EveryRound,
+)
+from dpdl.options import SHARE, Range, option
 from dpdl.privacy.releases import Release
 from dpdl.privacy.threats import EAVESDROPPER
 
@@ -33,7 +45,7 @@ if TYPE_CHECKING:
 
     from dpdl.graph import Graph
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.privacy.threats import Threat
     from dpdl.types import Batch
 
@@ -49,7 +61,11 @@ class OwnMean(EveryRound):
 
     def proof(self, threat: Threat) -> str:
         """The mean shows in the models."""
-        return AS_EAVESDROPPER if threat != EAVESDROPPER else "exact: the weighted mean of |N_i| Gaussian releases"
+        return (
+            AS_EAVESDROPPER
+            if threat != EAVESDROPPER
+            else "exact: the weighted mean of |N_i| Gaussian releases"
+        )
 
 
 @final
@@ -57,8 +73,20 @@ class OwnMean(EveryRound):
 class NGM(Stepped):
     """Means of gradients: of the neighbours' models on the agent's records, and of its model on theirs."""
 
-    momentum: float  # beta
-    data_share: float = 0.5  # a
+    momentum: float = momentum_option()
+    data_share: float = option(
+        0.5,
+        "share a of the gradients on the neighbours' data",
+        check=SHARE,
+        search=Range(0, 1),
+    )
+
+    answers_neighbours = True
+
+    @property
+    def compressible(self) -> bool:
+        """Whether gradients are sent at all."""
+        return self.data_share > 0
 
     @property
     def disclosure(self) -> Disclosure:
@@ -70,7 +98,12 @@ class NGM(Stepped):
         return {"x": x, "m": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Two exchanges, models and cross-gradients, or the first alone."""
         models = net.send("model", state["x"])
@@ -79,16 +112,37 @@ class NGM(Stepped):
         if self.data_share < 1:
             m += (1 - self.data_share) * net.average_answers(answers.private)
         if self.data_share > 0:
-            m += self.data_share * net.sum(net.reply("gradient", answers.private), net.w)
-        return {"x": net.average(models) - self.eta(t) * m, "m": m}, Info(batch_info(answers, net))
+            m += self.data_share * net.sum(
+                net.reply("gradient", answers.private), net.w
+            )
+        return {"x": net.average(models) - self.eta(t) * m, "m": m}, Info(
+            batch_info(answers, net)
+        )
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The channels of a round; the momentum stays at home."""
         bound = grad.clip.sensitivity
         if not self.data_share:
             moved = None if bound is None else self.lr * bound
-            return (Release("model", True, "x: mixed models minus eta m, where m sums perturbed gradients", moved),)
+            return (
+                Release(
+                    "model",
+                    True,
+                    "x: mixed models minus eta m, where m sums perturbed gradients",
+                    moved,
+                ),
+            )
         return (
-            Release("model", private=False, carries="x: mixed models and momenta of perturbed gradients"),
-            Release("gradient", True, "perturbed cross-gradient", bound, grad.noise_multiplier),
+            Release(
+                "model",
+                private=False,
+                carries="x: mixed models and momenta of perturbed gradients",
+            ),
+            Release(
+                "gradient",
+                True,
+                "perturbed cross-gradient",
+                bound,
+                grad.noise_multiplier,
+            ),
         )

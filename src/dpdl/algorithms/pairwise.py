@@ -38,8 +38,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpdl.algorithms.muffliato import acceleration
 from dpdl.errors import InputError
+from dpdl.graph.matrix import acceleration
 
 if TYPE_CHECKING:
     from dpdl.graph import Graph

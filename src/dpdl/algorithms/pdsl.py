@@ -24,14 +24,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from dpdl.algorithms.base import Info, State, Stepped, batch_info
+from dpdl.algorithms.base import (
+    Info,
+    State,
+    Stepped,
+    batch_info,
+    momentum_option,
+)
 from dpdl.algorithms.disclosure import CrossGradients
 from dpdl.errors import InputError
 from dpdl.keys import generator
+from dpdl.options import AT_LEAST_ONE, SEED, option
 from dpdl.parallel import each
 from dpdl.privacy.releases import Release
 
@@ -39,10 +46,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net, Part
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
-NO_RECORDS = "pdsl needs public validation records: give validation, e.g. --validation 500."
+NO_RECORDS = (
+    "pdsl needs public validation records: give validation, e.g. --validation 500."
+)
 ROUNDING = 1e-9
 """A smaller value is rounding: an accuracy is a number of records over their number."""
 
@@ -52,23 +61,42 @@ ROUNDING = 1e-9
 class PDSL(Stepped):
     """Cross-gradients weighted by Shapley values, with momentum."""
 
-    momentum: float  # beta
-    permutations: int  # orders of the neighbours that are tried
-    validation: int  # number of public records
-    seed: int = field(repr=False)
+    momentum: float = momentum_option()
+    permutations: int = option(
+        8, "orders of the neighbours that are tried", check=AT_LEAST_ONE
+    )
+    validation: int = option(
+        0,
+        "public records that are held out of the training data; it needs some",
+        check=SEED,
+    )
+    seed: int = field(default=0, repr=False)
 
+    answers_neighbours = True
+    compressible = True
     disclosure = CrossGradients()
+    example: ClassVar[Mapping[str, Any]] = {"validation": 100}
 
     def __post_init__(self) -> None:
         if self.validation < 1:
             raise InputError(NO_RECORDS)
+
+    @property
+    def public_records(self) -> int:
+        """On which Shapley values are computed."""
+        return self.validation
 
     def init(self, x: Tensor) -> State:
         """Momenta start at zero."""
         return {"x": x, "v": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """Three exchanges: models, cross-gradients, momenta."""
         x = state["x"]
@@ -90,7 +118,9 @@ class PDSL(Stepped):
         }
         return mixed, Info({**batch_info(asked, net), **found})
 
-    def contributions(self, x: Tensor, g: Tensor, net: Part, grad: PrivateGradient, t: int) -> Tensor:
+    def contributions(
+        self, x: Tensor, g: Tensor, net: Part, grad: PrivateGradient, t: int
+    ) -> Tensor:
         """The weight pi of every ask, from the models x (agents, D) and their gradients g (asks, D): (asks,)."""
         accuracy = grad.validate
         if accuracy is None:
@@ -118,18 +148,36 @@ class PDSL(Stepped):
         if math.factorial(players) <= self.permutations:
             return list(itertools.permutations(range(players)))
         draw = generator(self.seed, "shapley", t, agent)
-        return [tuple(draw.permutation(players).tolist()) for _ in range(self.permutations)]
+        return [
+            tuple(draw.permutation(players).tolist()) for _ in range(self.permutations)
+        ]
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The three channels of a round."""
         return (
-            Release("model", private=False, carries="x: mixed models of earlier rounds"),
-            Release("gradient", True, "perturbed cross-gradient", grad.clip.sensitivity, grad.noise_multiplier),
-            Release("momentum", private=False, carries="beta v + g~: perturbed gradients and public records only"),
+            Release(
+                "model", private=False, carries="x: mixed models of earlier rounds"
+            ),
+            Release(
+                "gradient",
+                True,
+                "perturbed cross-gradient",
+                grad.clip.sensitivity,
+                grad.noise_multiplier,
+            ),
+            Release(
+                "momentum",
+                private=False,
+                carries="beta v + g~: perturbed gradients and public records only",
+            ),
         )
 
 
-def shapley(players: int, value: Callable[[frozenset[int]], float], orders: Sequence[tuple[int, ...]]) -> list[float]:
+def shapley(
+    players: int,
+    value: Callable[[frozenset[int]], float],
+    orders: Sequence[tuple[int, ...]],
+) -> list[float]:
     """What each player adds to those before it, on average over the orders; a coalition is evaluated once.
 
     The values sum to value(all) - value(nobody) for any orders, and with all orders they are the Shapley values.
@@ -150,4 +198,8 @@ def shares(values: Sequence[float]) -> list[float]:
     """The positive values as shares of their sum; equal shares when none is positive."""
     positive = [value if value > ROUNDING else 0.0 for value in values]
     total = sum(positive)
-    return [value / total for value in positive] if total > 0 else [1 / len(values)] * len(values)
+    return (
+        [value / total for value in positive]
+        if total > 0
+        else [1 / len(values)] * len(values)
+    )

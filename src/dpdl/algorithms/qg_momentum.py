@@ -18,15 +18,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info, State, Stepped
+from dpdl.algorithms.base import Info, State, Stepped, StepShown, momentum_option
 from dpdl.algorithms.disclosure import OwnGradients
+from dpdl.options import SHARE, Range, option
 from dpdl.privacy.releases import Release
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from dpdl.net import Net
-    from dpdl.privacy.mechanism import PrivateGradient
+    from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
 
 
@@ -35,25 +36,43 @@ if TYPE_CHECKING:
 class QGMomentum(Stepped):
     """Local momentum replaced by a running mean of (x - x') / eta, which all agents' gradients enter by mixing."""
 
-    momentum: float  # beta
-    tracking: float  # mu
+    momentum: float = momentum_option(0.9)
+    tracking: float = option(
+        0.9,
+        "share mu of the running mean that is kept",
+        check=SHARE,
+        search=Range(0, 1),
+    )
     disclosure = OwnGradients()
+    shows_step = StepShown("step", same_round=True, at_mixed=True)
 
     def init(self, x: Tensor) -> State:
         """The running mean starts at zero."""
         return {"x": x, "mh": x.new_zeros(x.shape)}
 
     def round(
-        self, state: State, batches: Sequence[Batch], net: Net, grad: PrivateGradient, t: int
+        self,
+        state: State,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
     ) -> tuple[State, Info]:
         """One exchange: stepped models."""
         x, mh, eta = state["x"], state["mh"], self.eta(t)
         g, info = self.own_gradient(x, batches, net, grad, t)
         mixed = net.mix("step", x - eta * (self.momentum * mh + g))
-        return {"x": mixed, "mh": self.tracking * mh + (1 - self.tracking) * ((x - mixed) / eta)}, info
+        return {
+            "x": mixed,
+            "mh": self.tracking * mh + (1 - self.tracking) * ((x - mixed) / eta),
+        }, info
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
         """The stepped model carries the new gradient."""
         bound = grad.clip.sensitivity
         moved = None if bound is None else self.lr * bound
-        return (Release("step", True, "x - eta (beta mh + g~)", moved, grad.noise_multiplier),)
+        return (
+            Release(
+                "step", True, "x - eta (beta mh + g~)", moved, grad.noise_multiplier
+            ),
+        )

@@ -1,13 +1,15 @@
 """Images whose gradient points where the target points.
 
-`inverting` (Geiping, Bauermeister, Dröge, Moeller, 2020): minimise 1 - cos(gradient, target) + tau TV by Adam on the
-sign of the images' gradient, with a step that falls tenfold at 3/8, 5/8 and 7/8 of the way, in the box of valid pixels.
-`dlg` (Zhu, Liu, Han, 2019): minimise ||gradient - target||^2 over images and soft labels by L-BFGS. `idlg` (Zhao,
-Mopuri, Bilen, 2020): the same with labels read off the last layer.
+`inverting` (Geiping, Bauermeister, Dröge, Moeller, 2020): minimise 1 - cos(gradient, target) + tau
+TV by Adam on the sign of the images' gradient, with a step that falls tenfold at 3/8, 5/8 and 7/8
+of the way, in the box of valid pixels. `dlg` (Zhu, Liu, Han, 2019): minimise ||gradient -
+target||^2 over images and soft labels by L-BFGS. `idlg` (Zhao, Mopuri, Bilen, 2020): the same with
+labels read off the last layer.
 
-Ours: many targets and restarts in one vectorised optimisation, and a weight for darkness, sum |pixel - black|, since
-digits and clothes are mostly background; pictures in colour are not, and start from grey. The best restart is the one
-with the smallest objective, which needs no ground truth.
+Ours: many targets and restarts in one vectorised optimisation, and a weight for darkness, sum
+|pixel - black|, since digits and clothes are mostly background; pictures in colour are not, and
+start from grey. The best restart is the one with the smallest objective, which needs no ground
+truth.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from torch.func import functional_call, grad, vmap
 
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.targets import Target
-from dpdl.attacks.workers import Watch
+from dpdl.attacks.workers import ShareWatch
 from dpdl.errors import InputError
 from dpdl.tasks.task import Task
 
@@ -51,7 +53,10 @@ class Found(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Problem:
-    """Gradients of many batches, each at the model of its own target; all differentiable with respect to images."""
+    """Gradients of many batches, each at the model of its own target.
+
+    All differentiable with respect to images.
+    """
 
     module: nn.Module  # the architecture; its own parameters are not used
     parameters: dict[str, Tensor]  # name -> (targets, ...)
@@ -60,19 +65,29 @@ class Problem:
     classes: int
 
     @classmethod
-    def of(cls, task: Task, targets: Sequence[Target], shape: tuple[int, ...]) -> Problem:
+    def of(
+        cls, task: Task, targets: Sequence[Target], shape: tuple[int, ...]
+    ) -> Problem:
         """The problem of inverting these targets."""
         rows = [task.parameters(target.model) for target in targets]
-        parameters = {name: torch.stack([row[name] for row in rows]) for name in rows[0]}
+        parameters = {
+            name: torch.stack([row[name] for row in rows]) for name in rows[0]
+        }
         classes = task.outputs(task.initial, torch.zeros(1, *shape)).shape[1]
         directions = torch.stack([target.direction for target in targets])
-        return cls(task.module(task.initial).eval(), parameters, directions, shape, classes)
+        return cls(
+            task.module(task.initial).eval(), parameters, directions, shape, classes
+        )
 
     @property
     def last_bias(self) -> Tensor | None:
         """The directions' part for the last layer's bias; None when there is none."""
         last = list(self.parameters.values())[-1]
-        return self.directions[:, -self.classes :] if last.shape[1:] == (self.classes,) else None
+        return (
+            self.directions[:, -self.classes :]
+            if last.shape[1:] == (self.classes,)
+            else None
+        )
 
     def repeated(self, times: int) -> Problem:
         """Every target several times in a row."""
@@ -93,11 +108,13 @@ class Problem:
     def probabilities(self, x: Tensor) -> Tensor:
         """Mean probabilities of the classes on some images, by the first target's model."""
         with torch.no_grad():
-            outputs: Tensor = functional_call(self.module, {name: p[0] for name, p in self.parameters.items()}, (x,))
+            outputs: Tensor = functional_call(
+                self.module, {name: p[0] for name, p in self.parameters.items()}, (x,)
+            )
         return outputs.softmax(1).mean(0)
 
     def gradient(self, x: Tensor, y: Tensor) -> Tensor:
-        """(targets, D) from images (targets, batch, ...) and label weights (targets, batch, classes)."""
+        """(targets, D), of images (targets, batch, ...) and labels (targets, batch, classes)."""
 
         def loss(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
             outputs = functional_call(self.module, parameters, (x,))
@@ -117,11 +134,15 @@ def check(task: Task, shape: tuple[int, ...], classes: int) -> None:
         (slope,) = torch.autograd.grad(problem.gradient(x, y).square().sum(), x)
     except RuntimeError as failure:
         raise InputError(
-            f"The gradient of this model is not twice differentiable: {str(failure).splitlines()[0]} Replace the layer "
-            "that has no second derivative, or attack with membership inference instead."
+            "The gradient of this model is not twice differentiable: "
+            f"{str(failure).splitlines()[0]} Replace the layer that has no second "
+            "derivative, or attack with membership inference instead."
         ) from failure
     if not slope.isfinite().all():
-        raise InputError("The gradient of this model has no finite derivative with respect to images.")
+        raise InputError(
+            "The gradient of this model has no finite derivative with respect to "
+            "images."
+        )
 
 
 def variation(x: Tensor) -> Tensor:
@@ -142,12 +163,17 @@ def prior(x: Tensor, pixels: Pixels, settings: Settings) -> Tensor:
 
 def angle(g: Tensor, direction: Tensor) -> Tensor:
     """1 - cosine, row by row."""
-    cosine: Tensor = (g * direction).sum(1) / (g.norm(dim=1) * direction.norm(dim=1)).clamp(min=1e-30)
+    cosine: Tensor = (g * direction).sum(1) / (
+        g.norm(dim=1) * direction.norm(dim=1)
+    ).clamp(min=1e-30)
     return 1 - cosine
 
 
 def start(shape: Sequence[int], targets: int, settings: Settings) -> Tensor:
-    """Noise in [0, 1] for every restart, the same for every target: which others are attacked makes no difference."""
+    """Noise in [0, 1] for every restart, the same for every target.
+
+    Which others are attacked makes no difference.
+    """
     draw = torch.Generator().manual_seed(settings.seed)
     noise = torch.rand(settings.restarts, *shape, generator=draw)
     return noise.repeat(targets, *(1 for _ in shape))
@@ -158,10 +184,20 @@ def best(found: Found, restarts: int) -> Found:
     objective = found.objective.nan_to_num(math.inf).view(-1, restarts)
     k = objective.argmin(1)
     rows = torch.arange(len(k))
-    return Found(found.images.view(len(k), restarts, *found.images.shape[1:])[rows, k], objective[rows, k])
+    return Found(
+        found.images.view(len(k), restarts, *found.images.shape[1:])[rows, k],
+        objective[rows, k],
+    )
 
 
-def descend(problem: Problem, x: Tensor, y: Tensor, pixels: Pixels, settings: Settings, watch: Watch) -> Found:
+def descend(
+    problem: Problem,
+    x: Tensor,
+    y: Tensor,
+    pixels: Pixels,
+    settings: Settings,
+    watch: ShareWatch,
+) -> Found:
     """Signed Adam from x, for label weights y."""
     x = x.clone().requires_grad_()
     optimizer = torch.optim.Adam([x], settings.lr)
@@ -170,7 +206,9 @@ def descend(problem: Problem, x: Tensor, y: Tensor, pixels: Pixels, settings: Se
     objective = torch.full((len(x),), math.inf)
     for k in range(settings.iterations):
         optimizer.zero_grad()
-        fit = angle(problem.gradient(x, y), problem.directions) + prior(x, pixels, settings)
+        fit = angle(problem.gradient(x, y), problem.directions) + prior(
+            x, pixels, settings
+        )
         fit.sum().backward()
         assert x.grad is not None
         x.grad.sign_()
@@ -183,7 +221,13 @@ def descend(problem: Problem, x: Tensor, y: Tensor, pixels: Pixels, settings: Se
     return Found(x.detach(), objective)
 
 
-def invert(problem: Problem, labels: Tensor, pixels: Pixels, settings: Settings, watch: Watch) -> Found:
+def invert(
+    problem: Problem,
+    labels: Tensor,
+    pixels: Pixels,
+    settings: Settings,
+    watch: ShareWatch,
+) -> Found:
     """Inverting gradients, with labels (targets, batch) that are known or were recovered."""
     many, y = problem.repeated(settings.restarts), one_hot(labels, problem.classes)
     y = y.repeat_interleave(settings.restarts, 0)
@@ -193,8 +237,16 @@ def invert(problem: Problem, labels: Tensor, pixels: Pixels, settings: Settings,
     return best(descend(many, x, y, pixels, settings, watch), settings.restarts)
 
 
-def deep_leakage(problem: Problem, labels: Tensor | None, batch: int, settings: Settings, watch: Watch) -> Found:
-    """DLG, or iDLG when labels are given: L-BFGS on the squared distance, from standard normal images.
+def deep_leakage(
+    problem: Problem,
+    labels: Tensor | None,
+    batch: int,
+    settings: Settings,
+    watch: ShareWatch,
+) -> Found:
+    """DLG, or iDLG when labels are given.
+
+    L-BFGS on the squared distance, from standard normal images.
 
     Targets are taken one by one: the line search of one must not depend on another.
     """
@@ -202,7 +254,8 @@ def deep_leakage(problem: Problem, labels: Tensor | None, batch: int, settings: 
     for k in range(len(problem.directions)):
         one = problem.only(k)
         tries = [
-            _leak(one, None if labels is None else labels[k], batch, settings, r) for r in range(settings.restarts)
+            _leak(one, None if labels is None else labels[k], batch, settings, r)
+            for r in range(settings.restarts)
         ]
         x, fit = min(tries, key=lambda found: found[1])
         images.append(x)
@@ -211,12 +264,16 @@ def deep_leakage(problem: Problem, labels: Tensor | None, batch: int, settings: 
     return Found(torch.stack(images), torch.tensor(objective))
 
 
-def _leak(one: Problem, labels: Tensor | None, batch: int, settings: Settings, number: int) -> tuple[Tensor, float]:
+def _leak(
+    one: Problem, labels: Tensor | None, batch: int, settings: Settings, number: int
+) -> tuple[Tensor, float]:
     draw = torch.Generator().manual_seed(settings.seed + number)
     x = torch.randn(1, batch, *one.shape, generator=draw).requires_grad_()
     soft = torch.randn(1, batch, one.classes, generator=draw).requires_grad_()
     unknown = [x] if labels is not None else [x, soft]
-    optimizer = torch.optim.LBFGS(unknown, lr=1.0, max_iter=settings.iterations, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS(
+        unknown, lr=1.0, max_iter=settings.iterations, line_search_fn="strong_wolfe"
+    )
     scale = one.directions.square().sum()
     fit = math.inf
 

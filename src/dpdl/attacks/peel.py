@@ -1,12 +1,16 @@
-"""One image, read off layer by layer: for networks of convolutions (with ReLU and max-pool) and linear layers.
+"""One image, read off layer by layer.
 
-The first linear layer gives its input away exactly: its gradient is g a' and its bias' is g, so that a is the
-gradient' g / ||g||^2, whatever the scale. The slope at a follows from the weights. Then, from the last convolution to
-the first, its input h is sought for which the convolution gives a and its weights' gradient is the one that was seen.
-Both are linear in h once it is known which pixel of every pooling window is the largest: the search is about that.
-One layer at a time gets there where matching the whole gradient at once gets stuck. At the end all is matched together.
-Dropout among the linear layers does not matter until then: nobody needs to know which units it kept.
-A network of linear layers alone has nothing to search for: what the first one received is the image.
+For networks of convolutions (with ReLU and max-pool) and linear layers.
+
+The first linear layer gives its input away exactly: its gradient is g a' and its bias' is g, so
+that a is the gradient' g / ||g||^2, whatever the scale. The slope at a follows from the weights.
+Then, from the last convolution to the first, its input h is sought for which the convolution gives
+a and its weights' gradient is the one that was seen. Both are linear in h once it is known which
+pixel of every pooling window is the largest: the search is about that. One layer at a time gets
+there where matching the whole gradient at once gets stuck. At the end all is matched together.
+Dropout among the linear layers does not matter until then: nobody needs to know which units it
+kept. A network of linear layers alone has nothing to search for: what the first one received is the
+image.
 """
 
 from __future__ import annotations
@@ -20,20 +24,30 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dpdl.attacks.inverting import Found, Problem, Settings, angle, best, one_hot, prior, start
+from dpdl.attacks.inverting import (
+    Found,
+    Problem,
+    Settings,
+    angle,
+    best,
+    one_hot,
+    prior,
+    start,
+)
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.workers import Watch
+from dpdl.attacks.workers import ShareWatch
 from dpdl.tasks.fused.network import Network
 
 OUTPUT = 0.1
-"""Weight of a layer's output beside its gradient. Both are relative errors, and the output is matched more easily."""
+"""Weight of a layer's output beside its gradient. Both are relative errors, and the output is
+matched more easily."""
 STEP = {"layer": 0.2, "image": 0.05, "all": 0.02}
 
 
 @final
 @dataclass(frozen=True)
 class Layer:
-    """A convolution, ReLU and perhaps max-pool, at the models of all targets, and what was seen of it."""
+    """A convolution, ReLU and perhaps max-pool, at the models of all targets; and what was seen."""
 
     weight: Tensor  # (targets, filters, channels, kernel rows, kernel columns)
     bias: Tensor  # (targets, filters)
@@ -49,35 +63,64 @@ class Layer:
         return functional.unfold(h, size, padding=self.padding, stride=self.stride)
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The output, where it comes from, and the patches: (targets, filters, cells), indices, patches."""
+        """The output, where it comes from, and the patches.
+
+        (targets, filters, cells), indices, patches.
+        """
         patches = self.patches(h)
         before = self.weight.flatten(2) @ patches + self.bias[:, :, None]
-        rows = (self.shape[1] + 2 * self.padding[0] - self.weight.shape[3]) // self.stride[0] + 1
+        rows = (
+            self.shape[1] + 2 * self.padding[0] - self.weight.shape[3]
+        ) // self.stride[0] + 1
         columns = before.shape[2] // rows
         if self.pool == 1:
-            return before.relu(), torch.arange(before.shape[2]).expand_as(before), patches
+            return (
+                before.relu(),
+                torch.arange(before.shape[2]).expand_as(before),
+                patches,
+            )
         square = before.view(len(h), -1, rows, columns)
         out, which = functional.max_pool2d(square, 2, return_indices=True)
         return out.relu().flatten(2), which.flatten(2), patches
 
-    def gradient(self, slope: Tensor, which: Tensor, patches: Tensor) -> tuple[Tensor, Tensor]:
-        """The weights' gradient, and the slope before the activation, from the slope of the output."""
-        before = slope.new_zeros(*slope.shape[:2], patches.shape[2]).scatter(2, which, slope)
+    def gradient(
+        self, slope: Tensor, which: Tensor, patches: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The weights' gradient and the slope before the activation, by that of the output."""
+        before = slope.new_zeros(*slope.shape[:2], patches.shape[2]).scatter(
+            2, which, slope
+        )
         return torch.einsum("nfp,nkp->nfk", before, patches).view_as(self.seen), before
 
     def repeated(self, times: int) -> Layer:
         """Every target several times in a row."""
-        again = {name: getattr(self, name).repeat_interleave(times, 0) for name in ("weight", "bias", "seen")}
+        again = {
+            name: getattr(self, name).repeat_interleave(times, 0)
+            for name in ("weight", "bias", "seen")
+        }
         return replace(self, **again)
 
 
-def peel(problem: Problem, network: Network, labels: Tensor, pixels: Pixels, settings: Settings, watch: Watch) -> Found:
+def peel(
+    problem: Problem,
+    network: Network,
+    labels: Tensor,
+    pixels: Pixels,
+    settings: Settings,
+    watch: ShareWatch,
+) -> Found:
     """One image of every target; see `able` for what the network must be."""
     layers, read_off, slope = read(problem, network)
     if not layers:
         x = pixels.clamp(read_off.view(-1, 1, *problem.shape))
         watch(1.0)
-        return Found(x, angle(problem.gradient(x, one_hot(labels, problem.classes)), problem.directions))
+        return Found(
+            x,
+            angle(
+                problem.gradient(x, one_hot(labels, problem.classes)),
+                problem.directions,
+            ),
+        )
     a = read_off.clamp_(min=0)  # it was a ReLU's output
     total = settings.iterations * (len(layers) + 1)
     done = 0
@@ -88,13 +131,18 @@ def peel(problem: Problem, network: Network, labels: Tensor, pixels: Pixels, set
         watch(done / total)
 
     for number, layer in reversed(list(enumerate(layers))):
-        a, slope = _input_of(layer, a, slope, None if number else pixels, settings, step)
+        a, slope = _input_of(
+            layer, a, slope, None if number else pixels, settings, step
+        )
     x = a.view(len(a), 1, *problem.shape)
     return _together(problem, layers, read_off, x, labels, pixels, settings, step)
 
 
 def read(problem: Problem, network: Network) -> tuple[list[Layer], Tensor, Tensor]:
-    """The convolutions, and exactly what the first linear layer received: its input, and the slope there."""
+    """The convolutions, and exactly what the first linear layer received.
+
+    Its input, and the slope there.
+    """
     names = list(problem.parameters)
     sizes = [problem.parameters[name][0].numel() for name in names]
     seen = {
@@ -119,13 +167,18 @@ def read(problem: Problem, network: Network) -> tuple[list[Layer], Tensor, Tenso
             )
         )
     g = seen[names[at + 1]]
-    a = (g[:, None] @ seen[names[at]])[:, 0] / g.square().sum(1, keepdim=True).clamp(min=1e-30)
+    a = (g[:, None] @ seen[names[at]])[:, 0] / g.square().sum(1, keepdim=True).clamp(
+        min=1e-30
+    )
     slope = (g[:, None] @ problem.parameters[names[at]])[:, 0]
     return layers, a, slope
 
 
 def able(network: Network | None) -> bool:
-    """Whether a network can be peeled: convolutions with ReLU, without norm, and a bias in the first linear layer."""
+    """Whether a network can be peeled.
+
+    Convolutions with ReLU, without norm, and a bias in the first linear layer.
+    """
     return (
         network is not None
         and all(conv.relu and not conv.groups for conv in network.convs)
@@ -134,24 +187,40 @@ def able(network: Network | None) -> bool:
 
 
 def _input_of(
-    layer: Layer, a: Tensor, slope: Tensor, pixels: Pixels | None, settings: Settings, step: Callable[[], None]
+    layer: Layer,
+    a: Tensor,
+    slope: Tensor,
+    pixels: Pixels | None,
+    settings: Settings,
+    step: Callable[[], None],
 ) -> tuple[Tensor, Tensor]:
-    """The layer's input and the slope there, from its output a and the slope of that. `pixels`: of an image."""
+    """The layer's input and the slope there, from its output a and the slope of that.
+
+    `pixels`: of an image.
+    """
     many, times = layer.repeated(settings.restarts), settings.restarts
     filters = layer.weight.shape[1]
     a = a.view(len(a), filters, -1).repeat_interleave(times, 0)
-    slope = slope.view(len(slope), filters, -1).repeat_interleave(times, 0) * (a > 0)  # a dead unit passes nothing on
+    slope = slope.view(len(slope), filters, -1).repeat_interleave(times, 0) * (
+        a > 0
+    )  # a dead unit passes nothing on
     noise = start(layer.shape, len(layer.weight), settings)
-    h = (0.3 * noise if pixels is None else pixels.low.to(noise) + 0.1 * noise).requires_grad_()
+    h = (
+        0.3 * noise if pixels is None else pixels.low.to(noise) + 0.1 * noise
+    ).requires_grad_()
     lr = STEP["layer" if pixels is None else "image"]
     optimizer = torch.optim.Adam([h], lr)
     for k in range(settings.iterations):
-        optimizer.param_groups[0]["lr"] = lr * 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
+        optimizer.param_groups[0]["lr"] = (
+            lr * 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
+        )
         optimizer.zero_grad()
         out, which, patches = many.forward(h)
         objective = _relative(out, a)
         if pixels is None:
-            objective = OUTPUT * objective + _relative(many.gradient(slope, which, patches)[0], many.seen)
+            objective = OUTPUT * objective + _relative(
+                many.gradient(slope, which, patches)[0], many.seen
+            )
         else:
             objective = objective + prior(h[:, None], pixels, settings)
         objective.sum().backward()
@@ -164,12 +233,16 @@ def _input_of(
     before = layer.gradient(slope[::times], which, patches)[1]
     below = layer.weight.flatten(2).transpose(1, 2) @ before
     size = (int(layer.weight.shape[3]), int(layer.weight.shape[4]))
-    return found, functional.fold(below, layer.shape[1:], size, padding=layer.padding, stride=layer.stride)
+    return found, functional.fold(
+        below, layer.shape[1:], size, padding=layer.padding, stride=layer.stride
+    )
 
 
 def _relative(found: Tensor, wanted: Tensor) -> Tensor:
     """Squared distance over squared length, per target."""
-    return (found - wanted).square().flatten(1).sum(1) / wanted.square().flatten(1).sum(1).clamp(min=1e-30)
+    return (found - wanted).square().flatten(1).sum(1) / wanted.square().flatten(1).sum(
+        1
+    ).clamp(min=1e-30)
 
 
 def _together(
@@ -182,17 +255,21 @@ def _together(
     settings: Settings,
     step: Callable[[], None],
 ) -> Found:
-    """From a good start, match the angle of the whole gradient, and what the first linear layer received."""
+    """From a good start, match the whole gradient's angle, and what the first linear layer got."""
     y = one_hot(labels, problem.classes)
     x = x.clone().requires_grad_()
     optimizer = torch.optim.Adam([x], STEP["all"])
     for k in range(settings.iterations):
-        optimizer.param_groups[0]["lr"] = STEP["all"] * 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
+        optimizer.param_groups[0]["lr"] = (
+            STEP["all"] * 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
+        )
         optimizer.zero_grad()
         h = x[:, 0]
         for layer in layers:
             h = layer.forward(h.view(len(h), *layer.shape))[0]
-        fit = angle(problem.gradient(x, y), problem.directions) + _relative(h.flatten(1), a)
+        fit = angle(problem.gradient(x, y), problem.directions) + _relative(
+            h.flatten(1), a
+        )
         objective = fit + prior(x, pixels, settings)
         objective.sum().backward()
         optimizer.step()

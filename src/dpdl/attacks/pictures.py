@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from dpdl.attacks.harness import Outcome
+from dpdl.attacks.harness import Reconstructions
 from dpdl.attacks.metrics import score
 from dpdl.attacks.tables import Attacked
 
@@ -24,11 +24,17 @@ class Gallery(NamedTuple):
     title: str
 
     def __repr__(self) -> str:
-        return f"Gallery({self.title!r}, {len(self.rows)} rows of {len(self.columns)} images)"
+        return (
+            f"Gallery({self.title!r}, {len(self.rows)} rows of {len(self.columns)} "
+            "images)"
+        )
 
 
 def by_round(attacked: Sequence[Attacked]) -> Gallery:
-    """The first image of the first agent, as in the paper's figures: rounds as columns, what was sent as rows."""
+    """The first image of the first agent, as in the paper's figures.
+
+    Rounds as columns, what was sent as rows.
+    """
     size = _smallest(attacked)
     chosen = [(a, o) for a in attacked for o in a.outcomes if o.truth.shape[1] == size]
     rounds = sorted({o.case.round for _, o in chosen})
@@ -56,13 +62,20 @@ def by_agent(attacked: Sequence[Attacked]) -> Gallery:
         rows[_name(a, o)] = [a.pixels.to_unit(x[0]) for x in o.found[:MOST]]
     a = attacked[0]
     count = len(rows[TRUTH])
-    rows["a guess: the mean of public records"] = [a.pixels.to_unit(a.mean_image)] * count
-    return Gallery([f"record {k + 1}" for k in range(count)], rows, {}, f"Round {first}, batches of {size}")
+    rows["a guess: the mean of public records"] = [
+        a.pixels.to_unit(a.mean_image)
+    ] * count
+    return Gallery(
+        [f"record {k + 1}" for k in range(count)],
+        rows,
+        {},
+        f"Round {first}, batches of {size}",
+    )
 
 
 def _smallest(attacked: Sequence[Attacked]) -> int:
     return min(int(o.truth.shape[1]) for a in attacked for o in a.outcomes)
 
 
-def _name(a: Attacked, o: Outcome) -> str:
+def _name(a: Attacked, o: Reconstructions) -> str:
     return f"{a.who}-{o.case.scenario.upper()}"

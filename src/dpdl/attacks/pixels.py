@@ -1,4 +1,7 @@
-"""How pixels become the numbers that a model sees: public, and all that an attack knows about images."""
+"""How pixels become the numbers that a model sees.
+
+Public, and all that an attack knows about images.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,19 @@ class Pixels:
     std: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not all(map(math.isfinite, (*self.mean, *self.std))) or min(self.std, default=0.0) <= 0:
-            raise InputError(f"Pixels need finite means and stds greater than 0: {self.mean} and {self.std}.")
+        if (
+            not all(map(math.isfinite, (*self.mean, *self.std)))
+            or min(self.std, default=0.0) <= 0
+        ):
+            raise InputError(
+                f"Pixels need finite means and stds greater than 0: {self.mean} and "
+                f"{self.std}."
+            )
         if len(self.mean) != len(self.std) and 1 not in (len(self.mean), len(self.std)):
-            raise InputError(f"Pixels need as many means as stds, or one for all: {self.mean} and {self.std}.")
+            raise InputError(
+                f"Pixels need as many means as stds, or one for all: {self.mean} and "
+                f"{self.std}."
+            )
 
     @cached_property
     def low(self) -> Tensor:

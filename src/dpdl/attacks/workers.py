@@ -1,4 +1,6 @@
-"""Pieces of an attack on several cores, each with a process: in one, second derivatives do not run beside each other.
+"""Pieces of an attack on several cores, each with a process.
+
+In one, second derivatives do not run beside each other.
 
 The pieces, and so the results, do not depend on how many processes there are.
 """
@@ -18,11 +20,12 @@ from typing import Any, TypeVar, final
 
 from dpdl.errors import RunFailed
 from dpdl.parallel import one_thread_per_operation
+from dpdl.training.interrupt import Interrupted
 
-Watch = Callable[[float], None]
+ShareWatch = Callable[[float], None]
 """Called with the share of the work that is done."""
 
-Result = TypeVar("Result")
+R = TypeVar("R")
 MOST = 1024  # pieces of one call
 
 _done: SynchronizedArray[float]
@@ -31,43 +34,76 @@ _stop: Synchronized[bool]
 
 @final
 class Workers(AbstractContextManager["Workers"]):
-    """At most `count` processes, started when they are needed; one means this process."""
+    """At most `count` processes, started when they are needed; one means this process.
 
-    def __init__(self, count: int = 1) -> None:
+    When `stop` is set, the work under way is left with `Interrupted`.
+    """
+
+    def __init__(self, count: int = 1, stop: threading.Event | None = None) -> None:
+        self._leave = stop
         context = multiprocessing.get_context("spawn")
         self._pool = None
         self._done: Any = context.Array("d", MOST)
         self._stop: Any = context.Value("b", False)
         if count > 1:
             shared = (self._done, self._stop)
-            self._pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=shared)
+            self._pool = ProcessPoolExecutor(
+                count, mp_context=context, initializer=_begin, initargs=shared
+            )
 
     def __exit__(self, *_: object) -> None:
         self._stop.value = True
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
 
-    def each(self, work: Callable[..., Result], pieces: Sequence[tuple[Any, ...]], watch: Watch) -> list[Result]:
-        """`[work(*piece, watch) for piece in pieces]`; what a piece is told by and gives back can be pickled."""
+    def each(
+        self,
+        work: Callable[..., R],
+        pieces: Sequence[tuple[Any, ...]],
+        watch: ShareWatch,
+    ) -> list[R]:
+        """`[work(*piece, watch) for piece in pieces]`.
+
+        Arguments and results must be picklable.
+        """
+        going_on = self._unless_asked_to_stop(watch)
         if self._pool is None or len(pieces) == 1:
             with one_thread_per_operation():
                 return [
-                    work(*piece, lambda share, k=k: watch((k + share) / len(pieces))) for k, piece in enumerate(pieces)
+                    work(*piece, lambda share, k=k: going_on((k + share) / len(pieces)))
+                    for k, piece in enumerate(pieces)
                 ]
         self._done[: len(pieces)] = [0.0] * len(pieces)
         with _deaf():
-            futures = [self._pool.submit(_perform, work, piece, k) for k, piece in enumerate(pieces)]
+            futures = [
+                self._pool.submit(_perform, work, piece, k)
+                for k, piece in enumerate(pieces)
+            ]
         while (left := wait(futures, 0.2, FIRST_EXCEPTION)).not_done:
-            if failed := next((future for future in left.done if future.exception()), None):
+            if failed := next(
+                (future for future in left.done if future.exception()), None
+            ):
                 futures = [failed]
                 break
-            watch(sum(self._done[: len(pieces)]) / len(pieces))
+            going_on(sum(self._done[: len(pieces)]) / len(pieces))
         try:
             found = [future.result() for future in futures]
         except BrokenProcessPool:
-            raise RunFailed("A process of the attack was killed; was there enough memory?") from None
+            raise RunFailed(
+                "A process of the attack was killed; was there enough memory?"
+            ) from None
         watch(1.0)
         return found
+
+    def _unless_asked_to_stop(self, watch: ShareWatch) -> ShareWatch:
+        """`watch`, which is called several times a second, leaves the work when it is over."""
+
+        def going_on(share: float) -> None:
+            if self._leave and self._leave.is_set():
+                raise Interrupted("Interrupted; continue with the same command.")
+            watch(share)
+
+        return going_on
 
 
 class Stopped(Exception):
@@ -104,7 +140,7 @@ def _leave_with_parent() -> None:
     os._exit(1)
 
 
-def _perform(work: Callable[..., Result], piece: tuple[Any, ...], k: int) -> Result:
+def _perform(work: Callable[..., R], piece: tuple[Any, ...], k: int) -> R:
     def watch(share: float) -> None:
         _done[k] = share
         if _stop.value:

@@ -6,7 +6,7 @@ differential privacy with the code that runs, and says what is exceeded for cert
 
 from dpdl.audit.certify import Certificate, clopper_pearson, gdp
 from dpdl.audit.game import Game
-from dpdl.audit.measure import attack, audit, honest_game, rehearse, try_one
+from dpdl.audit.measure import attack, audit, auditable, honest_game, rehearse, try_one
 from dpdl.audit.records import Linear
 from dpdl.audit.result import AuditResult, Scores
 
@@ -18,6 +18,7 @@ __all__ = [
     "Scores",
     "attack",
     "audit",
+    "auditable",
     "clopper_pearson",
     "gdp",
     "honest_game",

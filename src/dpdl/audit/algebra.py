@@ -28,12 +28,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpdl.algorithms import Algorithm, SoundDPDL
-from dpdl.algorithms.dpdl import Calibrated
+from dpdl.algorithms import Algorithm, Calibration
 from dpdl.audit.combine import Combination, Numbers, Rehearsed, combine, covariance
+from dpdl.audit.ears import Ears, Edge, Heard
 from dpdl.audit.game import NOBODY, Game
 from dpdl.audit.records import CROWDS
-from dpdl.audit.view import Ears, Edge, Heard
 from dpdl.graph import Graph
 
 SAMPLES_PER_ROW = 1000
@@ -47,10 +46,11 @@ COORDINATES = 2000
 class Public:
     """What everybody knows."""
 
-    algorithm: Calibrated
+    update: Calibration
     graph: Graph
     agent: int  # who may have the record
     unit: float  # C / B
+    own_cosine: float  # of an agent's own answer with its reference r
     pull: float = 0.0  # how far the agent's known records move coordinate 0 of its gradient, in these units
 
     def b(self, i: int, j: int) -> float:
@@ -61,26 +61,38 @@ class Public:
         """N_i without i."""
         return [int(j) for j in self.graph.neighbours(i) if j != i]
 
-    def usual_k(self, agent: int) -> float:
-        """K = sum_j w_ij C^{ij} when cross-gradients are nearly orthogonal to r: each C^{ij} is 1/2.
+    def expected_k(self, agent: int) -> float:
+        """K = sum_j w_ij C^{ij} when cross-gradients are nearly orthogonal to r.
 
-        In `dpdl` the own answer is nearly orthogonal to r too, up to the cosine that the canaries of the batch have
-        with it. In `dpdl-sound` it is r, and its cosine is 1.
+        Then each C^{ij} but the own is 1/2.
         """
         own = float(self.graph.W[agent, agent])
-        return 0.5 + own * (1 / (1 + math.e) - 0.5) if isinstance(self.algorithm, SoundDPDL) else 0.5
+        return 0.5 + own * (1 / (1 + math.exp(self.own_cosine)) - 0.5)
 
 
 def derivable(algorithm: Algorithm) -> bool:
     """Whether the algebra below is that of the algorithm."""
-    return isinstance(algorithm, Calibrated) and algorithm.weight_decay == 0 and algorithm.lr_decay == 1
+    update = algorithm.calibration
+    return update is not None and update.exact
 
 
 def public(game: Game, crowd: str = "none") -> Public:
-    """What everybody knows of a game; its algorithm must be derivable."""
-    assert isinstance(game.algorithm, Calibrated)
+    """What everybody knows of a game; its algorithm must be derivable.
+
+    In `dpdl-sound` the own answer is r, and its cosine is 1. In `dpdl` it is nearly orthogonal
+    to r, up to the cosine that the canaries of the batch have with it.
+    """
+    update = game.algorithm.calibration
+    assert update is not None
     pull = CROWDS[crowd] * game.rate * (game.records[game.agent] - 1)
-    return Public(game.algorithm, game.graph, game.agent, game.grad.clip.clip_norm / game.grad.batch_size, pull)
+    return Public(
+        update,
+        game.graph,
+        game.agent,
+        game.grad.clip.clip_norm / game.grad.batch_size,
+        1.0 if update.noisy_reference else 0.0,
+        pull,
+    )
 
 
 class Listener(Protocol):
@@ -109,30 +121,38 @@ class Links:
         self._public = known
         i, n = known.agent, len(known.graph)
         around = {agent: known.neighbours(agent) for agent in range(n)}
-        audible = {j for j in range(n) if any(ears.hears("momentum", j, k) for k in around[j])}
-        self._direct: list[Edge] = [(i, k) for k in around[i] if ears.hears("gradient", i, k)]
+        audible = {
+            j for j in range(n) if any(ears.hears("momentum", j, k) for k in around[j])
+        }
+        self._direct: list[Edge] = [
+            (i, k) for k in around[i] if ears.hears("gradient", i, k)
+        ]
         # Agents whose momentum can be undone, each with those of its answers that are heard.
         self._undone = {
             agent: [m for m in around[agent] if ears.hears("gradient", m, agent)]
             for agent in range(n)
             if {agent, *around[agent]} <= audible
         }
-        self._complete = {agent for agent, answers in self._undone.items() if answers == around[agent]}
+        self._complete = {
+            agent for agent, answers in self._undone.items() if answers == around[agent]
+        }
         self._momenta: dict[int, Tensor] = {}
-        self.signal: Numbers = np.array([1.0] * len(self._direct) + [self._moves(agent) for agent in self._undone])
+        self.signal: Numbers = np.array(
+            [1.0] * len(self._direct) + [self._moves(agent) for agent in self._undone]
+        )
 
     def _moves(self, agent: int) -> float:
         """How far a canary moves the remainder of an agent, after the scaling of `_remainder`."""
         p, i = self._public, self._public.agent
         if agent == i:
-            whole = 1 + p.algorithm.alpha * len(p.graph) * p.usual_k(i) / p.b(i, i)
+            whole = 1 + p.update.alpha * len(p.graph) * p.expected_k(i) / p.b(i, i)
             return 1.0 if self._exact(agent) else whole
         hidden = i in p.neighbours(agent) and i not in self._undone[agent]
         return p.b(agent, i) / p.b(agent, agent) if hidden else 0.0
 
     def _exact(self, agent: int) -> bool:
         """Whether only the perturbed self-gradient remains of an agent, so that its factor can be computed."""
-        return isinstance(self._public.algorithm, SoundDPDL) and agent in self._complete
+        return self._public.update.noisy_reference and agent in self._complete
 
     def listen(self, heard: Heard) -> Tensor:
         """Direct cross-gradients, then remainders."""
@@ -142,20 +162,27 @@ class Links:
         self._momenta = momenta
         return torch.stack(rows) / self._public.unit
 
-    def _remainder(self, agent: int, momenta: dict[int, Tensor], heard: Heard) -> Tensor:
+    def _remainder(
+        self, agent: int, momenta: dict[int, Tensor], heard: Heard
+    ) -> Tensor:
         """G^l without the answers that were heard, in units of b_ll / N or of one self-gradient."""
         p, n = self._public, len(self._public.graph)
         rest = momenta[agent].clone()
         for j in [agent, *p.neighbours(agent)]:
             if j in self._momenta:  # before the first round momenta are zero
-                rest.sub_(self._momenta[j], alpha=p.algorithm.momentum * float(p.graph.W[agent, j]))
+                rest.sub_(
+                    self._momenta[j],
+                    alpha=p.update.momentum * float(p.graph.W[agent, j]),
+                )
         for m in self._undone[agent]:
             rest.sub_(heard["gradient"][m, agent], alpha=p.b(agent, m) / n)
         scale = p.b(agent, agent) / n
         if self._exact(agent):
-            scale += p.algorithm.alpha * self._k(agent, rest, heard)
+            scale += p.update.alpha * self._k(agent, rest, heard)
         elif agent == p.agent and p.pull:
-            rest[0] -= p.algorithm.alpha * self._k_of_others(agent, heard) * p.pull * p.unit
+            rest[0] -= (
+                p.update.alpha * self._k_of_others(agent, heard) * p.pull * p.unit
+            )
         return rest / scale
 
     def _k(self, agent: int, rest: Tensor, heard: Heard) -> float:
@@ -163,7 +190,9 @@ class Links:
         p = self._public
         k = float(p.graph.W[agent, agent]) / (1 + math.e)
         for m in self._undone[agent]:
-            cosine = float(torch.cosine_similarity(heard["gradient"][m, agent], rest, dim=0))
+            cosine = float(
+                torch.cosine_similarity(heard["gradient"][m, agent], rest, dim=0)
+            )
             k += float(p.graph.W[agent, m]) / (1 + math.exp(cosine))
         return k
 
@@ -187,18 +216,25 @@ class Models:
         moved = np.zeros(n)
         for j in p.neighbours(i):
             moved[j] = p.b(j, i) / n
-        moved[i] = p.b(i, i) / n + p.algorithm.alpha * p.usual_k(i)
+        moved[i] = p.b(i, i) / n + p.update.alpha * p.expected_k(i)
         self.signal: Numbers = p.graph.W @ moved
         self._W = torch.from_numpy(np.array(p.graph.W)).float()
-        self._x: Tensor | None = None  # before the first round models and momenta are zero
+        self._x: Tensor | None = (
+            None  # before the first round models and momenta are zero
+        )
         self._v: Tensor | None = None
 
     def listen(self, heard: Heard) -> Tensor:
         """Mixed momenta without the momenta of the round before."""
         x = torch.stack(list(heard["model"].values()))
-        x_before, v_before = self._x if self._x is not None else 0 * x, self._v if self._v is not None else 0 * x
-        self._x, self._v = x, (self._W @ x_before - x) / self._public.algorithm.lr
-        return (self._v - self._public.algorithm.momentum * self._W @ v_before) / self._public.unit
+        x_before, v_before = (
+            self._x if self._x is not None else 0 * x,
+            self._v if self._v is not None else 0 * x,
+        )
+        self._x, self._v = x, (self._W @ x_before - x) / self._public.update.lr
+        return (
+            self._v - self._public.update.momentum * self._W @ v_before
+        ) / self._public.unit
 
 
 @final
@@ -232,8 +268,14 @@ def derive(game: Game, ears: Ears, crowd: str = "none") -> Derived | None:
         return None
     rounds = 2 + SAMPLES_PER_ROW * len(signal) // COORDINATES
     learnt, tried = (
-        Rehearsed(covariance(np.hstack(list(_rows(home.play(NOBODY, ears), ears, known)))), signal)
-        for home in (replace(game.rehearsal(name, COORDINATES), rounds=rounds) for name in ("deriving", "trying"))
+        Rehearsed(
+            covariance(np.hstack(list(_rows(home.play(NOBODY, ears), ears, known)))),
+            signal,
+        )
+        for home in (
+            replace(game.rehearsal(name, COORDINATES), rounds=rounds)
+            for name in ("deriving", "trying")
+        )
     )
     return Derived(ears, known, combine(learnt, tried), game.rounds)
 

@@ -47,7 +47,9 @@ class Certificate:
     false_negatives_at_most: float
 
 
-def clopper_pearson(scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float) -> Certificate:
+def clopper_pearson(
+    scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float
+) -> Certificate:
     """max(0, ln((1 - delta - FNR) / FPR), ln((1 - delta - FPR) / FNR)) at the upper bounds of both rates.
 
     It assumes nothing about the mechanism. With n records out of the data in the certifying half it cannot exceed
@@ -61,7 +63,9 @@ def clopper_pearson(scores_in: Numbers, scores_out: Numbers, delta: float, confi
     return _certify(scores_in, scores_out, confidence, bound, float)
 
 
-def gdp(scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float) -> Certificate:
+def gdp(
+    scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float
+) -> Certificate:
     """An estimate: the epsilon of mu-GDP with mu = Phi^-1(1 - FPR) - Phi^-1(FNR) at the upper bounds of both rates.
 
     It assumes that the mechanism's trade-off curve is Gaussian (Dong, Roth, Su, 2022). That is so for linear algorithms
@@ -72,7 +76,9 @@ def gdp(scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float
     def bound(fpr: Numbers, fnr: Numbers) -> Numbers:
         return np.asarray(np.maximum(-ndtri(fpr) - ndtri(fnr), 0.0))
 
-    return _certify(scores_in, scores_out, confidence, bound, lambda mu: gdp_epsilon(mu, delta))
+    return _certify(
+        scores_in, scores_out, confidence, bound, lambda mu: gdp_epsilon(mu, delta)
+    )
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -90,7 +96,9 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     return float(brentq(excess, 0.0, high))
 
 
-def upper_rate(errors: npt.NDArray[np.int64], trials: int, confidence: float) -> Numbers:
+def upper_rate(
+    errors: npt.NDArray[np.int64], trials: int, confidence: float
+) -> Numbers:
     """The rate that is exceeded with probability 1 - confidence at most, by Clopper and Pearson."""
     bounds = np.ones(len(errors))
     some = errors < trials
@@ -99,11 +107,17 @@ def upper_rate(errors: npt.NDArray[np.int64], trials: int, confidence: float) ->
 
 
 def _certify(
-    scores_in: Numbers, scores_out: Numbers, confidence: float, bound: Bound, epsilon: Callable[[float], float]
+    scores_in: Numbers,
+    scores_out: Numbers,
+    confidence: float,
+    bound: Bound,
+    epsilon: Callable[[float], float],
 ) -> Certificate:
     """Choose with the even records, certify with the odd ones: nothing that certifies has been looked at before."""
     if not 0 < confidence < 1:
-        raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
+        raise InputError(
+            f"confidence must be strictly between 0 and 1, not {confidence!r}."
+        )
     if not (np.isfinite(scores_in).all() and np.isfinite(scores_out).all()):
         raise InputError("scores must be finite numbers.")
     each = 1 - (1 - confidence) / 2  # two rates share the risk
@@ -128,6 +142,10 @@ def _upper_rates(
     scores_in: Numbers, scores_out: Numbers, thresholds: Numbers, confidence: float
 ) -> tuple[Numbers, Numbers]:
     """Upper bounds on FPR and FNR of "in when the score is above", for every threshold."""
-    positives = len(scores_out) - np.searchsorted(np.sort(scores_out), thresholds, "right")
+    positives = len(scores_out) - np.searchsorted(
+        np.sort(scores_out), thresholds, "right"
+    )
     negatives = np.searchsorted(np.sort(scores_in), thresholds, "right")
-    return upper_rate(positives, len(scores_out), confidence), upper_rate(negatives, len(scores_in), confidence)
+    return upper_rate(positives, len(scores_out), confidence), upper_rate(
+        negatives, len(scores_in), confidence
+    )

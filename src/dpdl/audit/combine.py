@@ -70,12 +70,20 @@ def combine(learnt: Rehearsed, tried: Rehearsed) -> Combination:
     size = np.sqrt(np.diag(learnt.noise))
     size[size == 0] = 1.0
     floor = RIDGE * np.diag(size**2)
-    weights = _solve((learnt.noise + floor) / np.outer(size, size), learnt.signal / size) / size
-    spread, moved = math.sqrt(weights @ (tried.noise + floor) @ weights), float(weights @ tried.signal)
+    weights = (
+        _solve((learnt.noise + floor) / np.outer(size, size), learnt.signal / size)
+        / size
+    )
+    spread, moved = (
+        math.sqrt(weights @ (tried.noise + floor) @ weights),
+        float(weights @ tried.signal),
+    )
     if moved <= 0:
         return Combination(np.zeros(len(weights)), 0.0)
     return Combination(weights / spread, moved / spread)
 
 
 def _solve(matrix: Numbers, right: Numbers) -> Numbers:
-    return np.asarray(torch.linalg.solve(torch.from_numpy(matrix), torch.from_numpy(right)).numpy())
+    return np.asarray(
+        torch.linalg.solve(torch.from_numpy(matrix), torch.from_numpy(right)).numpy()
+    )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,21 +24,39 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms import Algorithm
+from dpdl.audit.ears import Ears, Heard, Tap
 from dpdl.audit.randomness import OwnNoise, at_home
-from dpdl.audit.records import Linear, batch, canaries, company, crowd, places, push
-from dpdl.audit.view import Ears, Heard, Tap
+from dpdl.audit.records import (
+    COMPANY,
+    Linear,
+    batch,
+    canaries,
+    company,
+    crowd,
+    places,
+    push,
+)
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.net import Net
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.noise import Randomness
-from dpdl.privacy.sampling import Sampling
 
 Present = npt.NDArray[np.bool_]
 NOBODY: Present = np.zeros(0, np.bool_)
 """No canary at all."""
 Taking = Callable[[int], Tensor]
 """Round -> the records of agent i that take part in it, (b, d)."""
+
+
+class Drawing(Protocol):
+    """Draws record numbers of one agent."""
+
+    def draw(
+        self, records: int, randomness: Randomness, round: int, agent: int
+    ) -> np.ndarray:
+        """Ascending numbers out of `range(records)`."""
+        ...
 
 
 @final
@@ -49,10 +67,11 @@ class Game:
     algorithm: Algorithm
     graph: Graph
     grad: PrivateGradient  # of a `Linear` model
-    sampling: Sampling
+    drawing: Drawing  # how batches are drawn: honestly, by the mechanism of `grad`
     records: Sequence[int]  # D_j of every agent
     rounds: int  # T
     agent: int  # i, who may have the record
+    company: int = COMPANY  # records of every other agent, if it has so many
 
     def __post_init__(self) -> None:
         if not 1 <= self.grad.batch_size <= self.records[self.agent]:
@@ -73,7 +92,11 @@ class Game:
     @property
     def known(self) -> Tensor:
         """What is known of the others' records: how they move their agents' gradients, (N - 1, d)."""
-        others = [push(j, n, self.size) for j, n in enumerate(self.records) if j != self.agent]
+        others = [
+            push(j, min(n, self.company), self.size)
+            for j, n in enumerate(self.records)
+            if j != self.agent
+        ]
         return torch.stack(others) if others else torch.zeros(0, self.size)
 
     def shows(self, t: int) -> bool:
@@ -99,41 +122,55 @@ class Game:
             )
 
         def taking(t: int) -> Tensor:
-            drawn = places(self._drawn(self.records[self.agent], t, self.agent), len(present))
+            drawn = places(
+                self._drawn(self.records[self.agent], t, self.agent), len(present)
+            )
             return self._canaries(drawn[torch.from_numpy(present)[drawn]])
 
         return self.play_with(taking, ears)
 
     def play_one(self, inside: bool, around: str, ears: Ears) -> Iterator[Heard]:
         """What is heard with a crowd of D_i - 1 records, and with or without one more, which is canary 0."""
-        others = crowd(around, self.records[self.agent] - 1, self.size, self.grad.clip.clip_norm)
+        others = crowd(
+            around, self.records[self.agent] - 1, self.size, self.grad.clip.clip_norm
+        )
         record = self._canaries(torch.tensor([0]))
 
         def taking(t: int) -> Tensor:
             drawn = self._drawn(len(others) + inside, t, self.agent)
             crowded = places(drawn, len(others))
-            return torch.cat([others[: len(crowded)], record[: len(drawn) - len(crowded)]])
+            return torch.cat(
+                [others[: len(crowded)], record[: len(drawn) - len(crowded)]]
+            )
 
         return self.play_with(taking, ears)
 
     def play_with(self, taking: Taking, ears: Ears) -> Iterator[Heard]:
         """What is heard when agent i has these records in its batches."""
-        tap, grad, known = Tap(ears), self.grad, OwnNoise(self.grad.randomness, ears.coalition)
-        if ears.coalition:
+        tap, grad = Tap(ears), self.grad
+        known = OwnNoise(grad.randomness, ears.coalition)
+        if ears.coalition and ears.own_noise:
             grad = replace(grad, randomness=known)
         net = Net(self.graph, observers=[tap])
         state = self.algorithm.init(torch.zeros(len(self.graph), self.size))
-        others = [company(j, n, self.size, grad.clip.clip_norm) for j, n in enumerate(self.records)]
+        others = [
+            company(j, min(n, self.company), self.size, grad.clip.clip_norm)
+            for j, n in enumerate(self.records)
+        ]
         for t in range(1, self.rounds + 1):
             batches = [
-                batch(taking(t) if j == self.agent else data[places(self._drawn(n, t, j), len(data))])
+                batch(
+                    taking(t)
+                    if j == self.agent
+                    else data[places(self._drawn(n, t, j), len(data))]
+                )
                 for j, (n, data) in enumerate(zip(self.records, others, strict=True))
             ]
             state, _ = self.algorithm.round(state, batches, net, grad, t)
             yield {**tap.take(), **known.take(), **ears.sees(state["x"])}
 
     def _drawn(self, records: int, t: int, agent: int) -> np.ndarray:
-        return self.sampling(records, self.grad.randomness, t, agent)
+        return self.drawing.draw(records, self.grad.randomness, t, agent)
 
     def _canaries(self, numbers: Tensor) -> Tensor:
         return canaries(numbers, self.size, self.grad.clip.clip_norm)

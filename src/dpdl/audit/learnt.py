@@ -32,10 +32,17 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms.compression import decode
-from dpdl.audit.combine import Combination, Numbers, Rehearsed, combine, covariance, least_squares
+from dpdl.audit.combine import (
+    Combination,
+    Numbers,
+    Rehearsed,
+    combine,
+    covariance,
+    least_squares,
+)
+from dpdl.audit.ears import Ears, Heard
 from dpdl.audit.game import NOBODY, Game, Present
 from dpdl.audit.records import canaries
-from dpdl.audit.view import Ears, Heard
 from dpdl.keys import generator
 
 ROWS_IN_A_ROUND = 60
@@ -88,7 +95,11 @@ class Stack:
         self._recent.append(rows)
         if len(self._recent) > self._memory:
             for name, row in self._recent.popleft().items():
-                self._sums[name] = self._sums[name] + row.double() if name in self._sums else row.double()
+                self._sums[name] = (
+                    self._sums[name] + row.double()
+                    if name in self._sums
+                    else row.double()
+                )
 
     def rows(self, width: int | None = None) -> Numbers:
         """(p, d), or their first entries, (p, width)."""
@@ -97,7 +108,9 @@ class Stack:
         return np.stack([row[:width].numpy() for row in every]).astype(np.float64)
 
 
-def follow(played: Iterable[Heard], game: Game, ears: Ears, memory: int) -> Iterator[Stack]:
+def follow(
+    played: Iterable[Heard], game: Game, ears: Ears, memory: int
+) -> Iterator[Stack]:
     """The stack after every round."""
     stack = Stack(memory, game.known)
     for heard in played:
@@ -115,7 +128,9 @@ class Learnt:
 
     ears: Ears
     memory: int
-    combinations: Mapping[int, tuple[Combination, ...]]  # by the round after which they are computed
+    combinations: Mapping[
+        int, tuple[Combination, ...]
+    ]  # by the round after which they are computed
 
     @property
     def _shown(self) -> list[float]:
@@ -131,7 +146,11 @@ class Learnt:
     @property
     def mu(self) -> float:
         """1 / sigma_eff, as a quadratic mean over these rounds."""
-        return math.sqrt(sum(mu**2 for mu in self._shown) / self.rounds) if self.rounds else 0.0
+        return (
+            math.sqrt(sum(mu**2 for mu in self._shown) / self.rounds)
+            if self.rounds
+            else 0.0
+        )
 
     def scores(self, game: Game, played: Iterable[Heard], rate: float) -> Numbers:
         """The log-likelihood ratio of every coordinate, added up over the rounds as if they were independent."""
@@ -147,9 +166,15 @@ class Learnt:
 def learn(game: Game, ears: Ears) -> Learnt:
     """An adversary that has run the code at home, with other randomness than that of the run that it will attack."""
     memory, size = extent(game, ears)
-    coins = [generator(k, "coins").random((game.rounds, max(CANARIES, memory))) < 0.5 for k in range(LEARNT + TRIED)]
+    coins = [
+        generator(k, "coins").random((game.rounds, max(CANARIES, memory))) < 0.5
+        for k in range(LEARNT + TRIED)
+    ]
     homes = [game.rehearsal(f"at home {k}", size) for k in range(LEARNT + TRIED)]
-    pairs = zip(*(_pair(home, of, ears, memory) for home, of in zip(homes, coins, strict=True)), strict=True)
+    pairs = zip(
+        *(_pair(home, of, ears, memory) for home, of in zip(homes, coins, strict=True)),
+        strict=True,
+    )
     found: dict[int, tuple[Combination, ...]] = {}
     for t, stacks in enumerate(pairs, 1):
         judged = [s for s in due(t, game.rounds, memory) if game.shows(s)]
@@ -157,7 +182,9 @@ def learn(game: Game, ears: Ears) -> Learnt:
             so_far = [of[:t] for of in coins]
             learnt = rehearsed(stacks[:LEARNT], so_far[:LEARNT], memory)
             tried = rehearsed(stacks[LEARNT:], so_far[LEARNT:], memory)
-            found[t] = tuple(combine(learnt(s - 1 - t), tried(s - 1 - t)) for s in judged)
+            found[t] = tuple(
+                combine(learnt(s - 1 - t), tried(s - 1 - t)) for s in judged
+            )
     return Learnt(ears, memory, found)
 
 
@@ -175,21 +202,31 @@ def due(t: int, rounds: int, memory: int) -> range:
     after = max(1, memory // 3)
     if t == rounds:
         return range(max(1, rounds - after) if rounds > memory else 1, rounds + 1)
-    return range(t - after, t - after + 1) if rounds > memory and t > after else range(0)
+    return (
+        range(t - after, t - after + 1) if rounds > memory and t > after else range(0)
+    )
 
 
-def rehearsed(stacks: Sequence[Pair], coins: Sequence[Present], memory: int) -> Callable[[int], Rehearsed]:
+def rehearsed(
+    stacks: Sequence[Pair], coins: Sequence[Present], memory: int
+) -> Callable[[int], Rehearsed]:
     """What some pairs of runs say about taking part in a round: -1 is the last one on the stack, -2 the one before.
 
     The signal is found by least squares over the canaries of all runs; rounds that have left the stack count together.
     By how much single canaries differ from that is as good as noise.
     """
     width = coins[0].shape[1]
-    moved = np.hstack([loud.rows(width) - silent.rows(width) for silent, loud in stacks])
+    moved = np.hstack(
+        [loud.rows(width) - silent.rows(width) for silent, loud in stacks]
+    )
     taken = np.hstack(coins).astype(float)
-    causes = np.vstack([np.ones(taken.shape[1]), taken[:-memory].sum(axis=0), taken[-memory:]])
+    causes = np.vstack(
+        [np.ones(taken.shape[1]), taken[:-memory].sum(axis=0), taken[-memory:]]
+    )
     signals = least_squares(moved, causes)
-    noise = covariance(np.hstack([silent.rows() for silent, _ in stacks])) + covariance(moved - signals @ causes)
+    noise = covariance(np.hstack([silent.rows() for silent, _ in stacks])) + covariance(
+        moved - signals @ causes
+    )
     return lambda which: Rehearsed(noise, signals[:, which])
 
 
@@ -201,4 +238,6 @@ def _pair(home: Game, coins: Present, ears: Ears, memory: int) -> Iterator[Pair]
         return canaries(numbers, home.size, home.grad.clip.clip_norm)
 
     silent, loud = home.play(NOBODY, ears), home.play_with(taking, ears)
-    return zip(*(follow(played, home, ears, memory) for played in (silent, loud)), strict=True)
+    return zip(
+        *(follow(played, home, ears, memory) for played in (silent, loud)), strict=True
+    )

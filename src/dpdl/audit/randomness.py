@@ -30,7 +30,9 @@ class Renamed:
         """The renamed stream."""
         return self.inside.uniform(count, f"{purpose}, {self.name}", *where)
 
-    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+    def perturb(
+        self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
+    ) -> None:
         """The renamed stream."""
         self.inside.perturb(row, std, f"{purpose}, {self.name}", *where, into=into)
 
@@ -47,7 +49,9 @@ class OwnNoise:
 
     inside: Randomness
     agents: frozenset[int]
-    known: dict[str, dict[Edge, Tensor]] = field(default_factory=dict)  # purpose -> (asker, host) or link -> noise
+    known: dict[str, dict[Edge, Tensor]] = field(
+        default_factory=dict
+    )  # purpose -> (asker, host) or link -> noise
 
     def __repr__(self) -> str:
         return f"OwnNoise({self.inside!r}, of {len(self.agents)} agents)"
@@ -61,7 +65,9 @@ class OwnNoise:
         """Batches stay secret."""
         return self.inside.uniform(count, purpose, *where)
 
-    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+    def perturb(
+        self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
+    ) -> None:
         """The last number is that of the agent that draws; both ends of a link draw its noise."""
         _, i, j = where
         if j not in self.agents and not (purpose == "link" and i in self.agents):
@@ -69,10 +75,15 @@ class OwnNoise:
             return
         before = row.clone()  # `into` may be the same memory
         self.inside.perturb(row, std, purpose, *where, into=into)
-        self.known.setdefault(purpose, {})[i, j] = (into - before) / std  # the ends of a link have opposite signs
+        self.known.setdefault(purpose, {})[i, j] = (
+            into - before
+        ) / std  # the ends of a link have opposite signs
 
     def take(self) -> dict[str, dict[Edge, Tensor]]:
         """The noise since the last time, in one order whatever the order of the draws."""
-        found = {f"{purpose} of their own": dict(sorted(of.items())) for purpose, of in sorted(self.known.items())}
+        found = {
+            f"{purpose} of their own": dict(sorted(of.items()))
+            for purpose, of in sorted(self.known.items())
+        }
         self.known.clear()
         return found

@@ -60,27 +60,34 @@ def canaries(numbers: Tensor, size: int, clip_norm: float) -> Tensor:
 
 def crowd(where: str, count: int, size: int, clip_norm: float) -> Tensor:
     """So many equal records in the direction of canary 0: against it, along it, or of length zero."""
-    return (CROWDS[where] * canaries(torch.tensor([0]), size, clip_norm)).expand(count, size)
+    return (CROWDS[where] * canaries(torch.tensor([0]), size, clip_norm)).expand(
+        count, size
+    )
 
 
-def company(agent: int, records: int, size: int, clip_norm: float) -> Tensor:
+def company(agent: int, count: int, size: int, clip_norm: float) -> Tensor:
     """The records of an agent that is not attacked: equal ones, dense, with entries of random but public sign."""
-    return (signs(agent, size) * (LENGTH * clip_norm / math.sqrt(size))).expand(min(records, COMPANY), size)
+    entries = signs(agent, size) * (LENGTH * clip_norm / math.sqrt(size))
+    return entries.expand(count, size)
 
 
-def push(agent: int, records: int, size: int) -> Tensor:
+def push(agent: int, count: int, size: int) -> Tensor:
     """How far they move their agent's gradient if all take part, in units of C / B."""
-    return signs(agent, size) * (min(records, COMPANY) / math.sqrt(size))
+    return signs(agent, size) * (count / math.sqrt(size))
 
 
 def signs(agent: int, size: int) -> Tensor:
     """+1 or -1 for every entry."""
-    return torch.from_numpy(2.0 * generator(agent, "company").integers(2, size=size) - 1).float()
+    return torch.from_numpy(
+        2.0 * generator(agent, "company").integers(2, size=size) - 1
+    ).float()
 
 
 def batch(x: Tensor) -> Batch:
     """Records as a minibatch; a linear model needs neither labels nor keys."""
-    return Batch(x, torch.zeros(len(x), dtype=torch.long), torch.zeros(len(x), dtype=torch.long))
+    return Batch(
+        x, torch.zeros(len(x), dtype=torch.long), torch.zeros(len(x), dtype=torch.long)
+    )
 
 
 def public_accuracy(row: Tensor) -> float:

@@ -38,12 +38,23 @@ class Scores:
         sqrt(rounds) / sigma_eff.
         """
         n, m = len(self.inside), len(self.outside)
-        pooled = (self.inside.var(ddof=1) * (n - 1) + self.outside.var(ddof=1) * (m - 1)) / (n + m - 2)
-        distance = float((self.inside.mean() - self.outside.mean()) / math.sqrt(pooled)) if pooled > 0 else 0.0
+        pooled = (
+            self.inside.var(ddof=1) * (n - 1) + self.outside.var(ddof=1) * (m - 1)
+        ) / (n + m - 2)
+        distance = (
+            float((self.inside.mean() - self.outside.mean()) / math.sqrt(pooled))
+            if pooled > 0
+            else 0.0
+        )
         error = math.sqrt(1 / n + 1 / m + distance**2 / (2 * (n + m - 2)))
         reach = float(ndtri(0.5 + confidence / 2)) * error
         root = math.sqrt(self.rounds)
-        return Measured(*(root / d if d > 0 else math.inf for d in (distance, distance + reach, distance - reach)))
+        return Measured(
+            *(
+                root / d if d > 0 else math.inf
+                for d in (distance, distance + reach, distance - reach)
+            )
+        )
 
 
 @final

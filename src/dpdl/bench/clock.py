@@ -7,13 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 
 
-def interleaved(ways: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def interleaved(
+    ways: Mapping[str, Callable[[], object]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """Median seconds of every way; each repeat times all of them in turn, after one that is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for repeat in range(repeats + 1):
         for name, way in ways.items():
-            began = time.perf_counter()
+            began = clock()
             way()
             if repeat:
-                seconds[name].append(time.perf_counter() - began)
+                seconds[name].append(clock() - began)
     return {name: statistics.median(values) for name, values in seconds.items()}

@@ -19,9 +19,10 @@ from torch.func import functional_call, grad, vmap
 
 from dpdl.bench.clock import interleaved
 from dpdl.parallel import cores, each
-from dpdl.privacy.clipping import PerSample
+from dpdl.privacy.clip import PerSample
+from dpdl.tasks.losses import cross_entropy
 from dpdl.tasks.models import lenet
-from dpdl.tasks.task import Task, cross_entropy
+from dpdl.tasks.task import Task
 from dpdl.types import Batch
 
 SHAPE, CLASSES, CLIP = (1, 28, 28), 10, 2.0
@@ -36,11 +37,18 @@ def measure(batch_size: int, pairs: int, repeats: int) -> dict[str, Any]:
     batches = [_batch(batch_size) for _ in range(pairs)]
     fused, plain = Task(module), Task(module)
     fused.hasten(SHAPE)
-    clip = PerSample(CLIP, batch_size)
-    ours: dict[str, Way] = {"plain": lambda b: clip(plain, plain.initial.clone(), b)}
+    clip = PerSample(CLIP)
+    ours: dict[str, Way] = {
+        "plain": lambda b: clip.gradient(plain, plain.initial.clone(), b, batch_size)
+    }
     if fused.fused:
-        ours["fused"] = lambda b: clip(fused, fused.initial.clone(), b)
-    others: dict[str, Way] = {"torch_func": _torch_func(module), "plain_backward": _backward(module)}
+        ours["fused"] = lambda b: clip.gradient(
+            fused, fused.initial.clone(), b, batch_size
+        )
+    others: dict[str, Way] = {
+        "torch_func": _torch_func(module),
+        "plain_backward": _backward(module),
+    }
     opacus = _opacus(module)
     if opacus:
         others["opacus"] = opacus
@@ -56,14 +64,19 @@ def measure(batch_size: int, pairs: int, repeats: int) -> dict[str, Any]:
         seconds = interleaved(ways, repeats)
     peak = 2 * MATMUL**3 / seconds.pop("matmul")
     samples = pairs * batch_size
-    best = {name: min(s for way, s in seconds.items() if way.split(" by ")[0] == name) for name in (*ours, *others)}
+    best = {
+        name: min(s for way, s in seconds.items() if way.split(" by ")[0] == name)
+        for name in (*ours, *others)
+    }
     us = {name: best[name] / samples * 1e6 if name in best else None for name in _NAMES}
     return {
         "us_per_sample": us,
         "ratio_opacus": _ratio(us["opacus"], us["fused"]),
         "ratio_plain_backward": _ratio(us["plain_backward"], us["fused"]),
         "ratio_torch_func": _ratio(us["torch_func"], us["fused"]),
-        "peak_share": None if us["fused"] is None else 2 * multiply_adds() / (us["fused"] * 1e-6) / peak,
+        "peak_share": None
+        if us["fused"] is None
+        else 2 * multiply_adds() / (us["fused"] * 1e-6) / peak,
         "peak_gflops": peak / 1e9,
         "by_way": {name: s / samples * 1e6 for name, s in seconds.items()},
         "multiply_adds": multiply_adds(),
@@ -89,7 +102,11 @@ def _ratio(other: float | None, ours: float | None) -> float | None:
 
 
 def _batch(size: int) -> Batch:
-    return Batch(torch.randn(size, *SHAPE), torch.randint(0, CLASSES, (size,)), torch.arange(size))
+    return Batch(
+        torch.randn(size, *SHAPE),
+        torch.randint(0, CLASSES, (size,)),
+        torch.arange(size),
+    )
 
 
 def _with_threads(count: int, work: Callable[[], object]) -> Callable[[], object]:
@@ -108,7 +125,9 @@ def _by_torch(way: Way, batches: list[Batch]) -> Callable[[], object]:
     return _with_threads(cores(), lambda: [way(batch) for batch in batches])
 
 
-def _own_copy(module: nn.Module, prepare: Callable[[nn.Module], Any]) -> Callable[[], Any]:
+def _own_copy(
+    module: nn.Module, prepare: Callable[[nn.Module], Any]
+) -> Callable[[], Any]:
     """A copy of the module for every thread."""
     local = threading.local()
 
@@ -166,7 +185,9 @@ def _opacus(module: nn.Module) -> Way | None:
         own.zero_grad(set_to_none=True)
         nn.functional.cross_entropy(own(batch.x), batch.y, reduction="sum").backward()
         samples = [p.grad_sample for p in own.parameters()]
-        norms = torch.stack([g.flatten(1).norm(dim=1) for g in samples], dim=1).norm(dim=1)
+        norms = torch.stack([g.flatten(1).norm(dim=1) for g in samples], dim=1).norm(
+            dim=1
+        )
         scale = (CLIP / (norms + 1e-6)).clamp(max=1)
         return [torch.einsum("i,i...", scale, g) for g in samples]
 

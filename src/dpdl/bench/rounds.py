@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,26 +21,32 @@ import torch
 from torch import Tensor
 
 from dpdl import graph as graphs
+from dpdl.algorithms import named, usable
 from dpdl.errors import InputError, RunFailed
+from dpdl.experiment.experiment import Experiment
+from dpdl.experiment.options import has as has_option
 from dpdl.net import Net, Part
 from dpdl.parallel import cores, one_thread_per_operation
-from dpdl.privacy.clipping import Clipped, PerSample
-from dpdl.privacy.mechanism import PrivateGradient
+from dpdl.planning.build import make_algorithm
+from dpdl.planning.site import TestRecords
+from dpdl.privacy.clip import PerSample
+from dpdl.privacy.gradient import PrivateGradient
+from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Reproducible
-from dpdl.run.experiment import from_mapping
-from dpdl.run.observe import Examiner
-from dpdl.run.planner import make_algorithm
+from dpdl.privacy.sampling import Poisson
 from dpdl.tasks import models
-from dpdl.tasks.data import Dataset
+from dpdl.tasks.data.form import Form
+from dpdl.tasks.targets import Classes
 from dpdl.tasks.task import Task
-from dpdl.types import Batch, Model
+from dpdl.training.observe import Examiner
+from dpdl.types import Batch
 
 SHAPES = {"lenet": (1, 28, 28), "cnn": (3, 32, 32)}
 TEST_RECORDS = 10_000  # as MNIST and CIFAR-10 have
 
 
 @dataclass(frozen=True)
-class Case:
+class Workload:
     """What is timed."""
 
     algorithm: str
@@ -51,15 +57,64 @@ class Case:
     rounds: int = 5
 
 
-def measure(case: Case) -> dict[str, Any]:
+def workloads(
+    algorithms: str, graphs: str, agents: str, model: str, batch: int, rounds: int
+) -> list[Workload]:
+    """All combinations of names and numbers separated by commas; every algorithm: `all`."""
+    if model not in SHAPES:
+        raise InputError(f"model must be one of {', '.join(SHAPES)}, not {model!r}.")
+    try:
+        counts = [int(part) for part in agents.split(",")]
+    except ValueError:
+        raise InputError(
+            f"agents must be whole numbers separated by commas, not {agents!r}."
+        ) from None
+    chosen = usable() if algorithms == "all" else algorithms.split(",")
+    for name in chosen:
+        named(name)  # refuses what there is not
+    return [
+        Workload(algorithm, graph, count, model, batch, rounds)
+        for algorithm in chosen
+        for graph in graphs.split(",")
+        for count in counts
+    ]
+
+
+def measure_all(
+    cases: Sequence[Workload], begin: Callable[[Workload], None]
+) -> dict[str, Any]:
+    """The facts of all cases, and their ratios; `begin` is called before each."""
+    rows = []
+    for case in cases:
+        begin(case)
+        rows.append(measure(case))
+    return {"rows": rows, **ratios(rows)}
+
+
+def measure(case: Workload) -> dict[str, Any]:
     """The facts of a case, from a fresh process, so that its peak memory is its own."""
     words = [sys.executable, "-m", "dpdl.bench.rounds", json.dumps(vars(case))]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+        reason = (
+            done.stderr.strip().splitlines()[-1]
+            if done.stderr.strip()
+            else f"exit code {done.returncode}"
+        )
         raise RunFailed(f"{case.algorithm} on {case.graph} of {case.agents}: {reason}.")
     facts: dict[str, Any] = json.loads(done.stdout)
     return facts
+
+
+TIMED = (
+    ("gradients", Mechanism, "gradient"),
+    ("exchange", Net, "send"),
+    ("exchange", Net, "average"),
+    ("exchange", Net, "average_answers"),
+    ("exchange", Part, "reply"),
+    ("exchange", Part, "sum"),
+)
+"""What is timed, as which part of a round."""
 
 
 class Stopwatch:
@@ -89,29 +144,6 @@ class Stopwatch:
 
 
 @dataclass(frozen=True)
-class TimedClip:
-    """Per-sample clipping, timed."""
-
-    inner: PerSample
-    watch: Stopwatch
-
-    @property
-    def clip_norm(self) -> float:
-        """As the inner one."""
-        return self.inner.clip_norm
-
-    @property
-    def sensitivity(self) -> float:
-        """As the inner one."""
-        return self.inner.sensitivity
-
-    def __call__(self, model: Model, row: Tensor, batch: Batch) -> Clipped:
-        """As the inner one."""
-        found: Clipped = self.watch.timed("gradients", self.inner)(model, row, batch)
-        return found
-
-
-@dataclass(frozen=True)
 class TimedNoise:
     """Seeded noise, timed."""
 
@@ -123,28 +155,40 @@ class TimedNoise:
         """As the inner one."""
         return self.inner.uniform(count, purpose, *where)
 
-    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+    def perturb(
+        self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
+    ) -> None:
         """As the inner one."""
-        self.watch.timed("noise", self.inner.perturb)(row, std, purpose, *where, into=into)
+        self.watch.timed("noise", self.inner.perturb)(
+            row, std, purpose, *where, into=into
+        )
 
 
-def play(case: Case) -> dict[str, Any]:
+def play(case: Workload) -> dict[str, Any]:
     """Some rounds in this process."""
     if case.model not in SHAPES:
-        raise InputError(f"model must be one of {', '.join(SHAPES)}, not {case.model!r}.")
+        raise InputError(
+            f"model must be one of {', '.join(SHAPES)}, not {case.model!r}."
+        )
     shape, watch = SHAPES[case.model], Stopwatch()
     graph = graphs.build(case.graph, case.agents, "metropolis", 0)
-    needed = {"validation": 100} if case.algorithm == "pdsl" else {}
-    e = from_mapping({"algorithm": case.algorithm, "graph": case.graph, "agents": case.agents, "lr": 1e-3, **needed})
+    short = {"lr": 1e-3} if has_option(case.algorithm, "lr") else {}
+    e = Experiment(
+        algorithm=case.algorithm,
+        graph=case.graph,
+        agents=case.agents,
+        options={**short, **named(case.algorithm).kind.example},
+    )
     algorithm = make_algorithm(e.resolved())
     task = Task(models.build(case.model, shape, 10, 0))
     task.hasten(shape)
     noise = TimedNoise(Reproducible(0), watch)
-    clip = TimedClip(PerSample(2.0, case.batch), watch)
-    grad = PrivateGradient(task, clip, 1.0, case.batch, noise, validate=lambda row: 0.0)
+    sampling = Poisson(case.batch, (case.batch,) * case.agents)
+    mechanism = Mechanism(PerSample(2.0), sampling, 1.0)
+    grad = PrivateGradient(task, mechanism, noise, validate=lambda row: 0.0)
     net = Net(graph)
-    for kind, verb in ((Net, "send"), (Net, "average"), (Net, "average_answers"), (Part, "reply"), (Part, "sum")):
-        setattr(kind, verb, watch.timed("exchange", getattr(kind, verb)))  # this process does nothing else
+    for name, kind, verb in TIMED:  # this process does nothing else
+        setattr(kind, verb, watch.timed(name, getattr(kind, verb)))
     torch.manual_seed(0)
     state = algorithm.init(task.initial.repeat(case.agents, 1))
     batches = [_batch(case.batch, shape) for _ in range(case.agents)]
@@ -174,7 +218,9 @@ def play(case: Case) -> dict[str, Any]:
 def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
     """What the targets are about, as far as it was measured: DPDL with LeNet."""
     found = {
-        (row["graph"], row["agents"]): row for row in rows if (row["algorithm"], row["model"]) == ("dpdl", "lenet")
+        (row["graph"], row["agents"]): row
+        for row in rows
+        if (row["algorithm"], row["model"]) == ("dpdl", "lenet")
     }
     facts = {}
     if ("complete", 10) in found and ("complete", 30) in found:
@@ -189,23 +235,29 @@ def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
 def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
     """Seconds to test one agent's model, of several at once."""
     test = _batch(TEST_RECORDS, shape)
-    examiner = Examiner(task, Dataset("noise", test.x[:1], test.y[:1], test.x, test.y, 10, (0.0,), (1.0,)))
-    rows = rows + 1e-3 * torch.arange(len(rows))[:, None]  # no two are equal, so that each is tested
+    examiner = Examiner(task, Form(shape, Classes(10)), TestRecords(test.x, test.y))
+    rows = (
+        rows + 1e-3 * torch.arange(len(rows))[:, None]
+    )  # no two are equal, so that each is tested
     began = time.perf_counter()
-    examiner.accuracy(rows)
+    examiner.scores(rows)
     return (time.perf_counter() - began) / len(rows)
 
 
 def _shares(parts: list[dict[str, float]], total: float) -> dict[str, float]:
     """Gradients and noise are added up over the cores, so they are divided by them; the rest is `other`."""
     over = {"gradients": cores(), "noise": cores(), "exchange": 1}
-    share = {name: sum(part[name] for part in parts) / over[name] / total for name in over}
+    share = {
+        name: sum(part[name] for part in parts) / over[name] / total for name in over
+    }
     return {**share, "other": max(0.0, 1 - sum(share.values()))}
 
 
 def _batch(size: int, shape: tuple[int, ...]) -> Batch:
-    return Batch(torch.randn(size, *shape), torch.randint(0, 10, (size,)), torch.arange(size))
+    return Batch(
+        torch.randn(size, *shape), torch.randint(0, 10, (size,)), torch.arange(size)
+    )
 
 
 if __name__ == "__main__":
-    print(json.dumps(play(Case(**json.loads(sys.argv[1])))))
+    print(json.dumps(play(Workload(**json.loads(sys.argv[1])))))

@@ -1,7 +1,7 @@
 """The command line: parses arguments, nothing else.
 
-Commands are imported when they are used, so that `dpdl --help` answers at once. Every error a person can cause ends as
-one sentence on standard error with its exit code.
+Commands are imported when they are used, so that `dpdl --help` answers at once. Every error a
+person can cause ends as one sentence on standard error with its exit code.
 """
 
 from __future__ import annotations
@@ -18,18 +18,51 @@ from dpdl.errors import DpdlError
 COMMANDS = {
     "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
     "resume": ("dpdl.cli.run:resume", "Continue an interrupted run, or extend one."),
-    "reproduce": ("dpdl.cli.reproduce:reproduce", "Cells of the paper's tables, run again, beside its numbers."),
-    "compare": ("dpdl.cli.compare:compare", "Several algorithms under one budget: table and curves."),
-    "tune": ("dpdl.cli.tune:tune", "Search for hyper-parameters on records held out of the training data."),
-    "privacy": ("dpdl.cli.privacy:privacy", "Plan noise and budgets; verify a run's ledger."),
-    "attack": ("dpdl.cli.attack:attack", "Rebuild images from what left the agents of a recorded run."),
-    "report": ("dpdl.cli.report:report", "Run folders and attacks as one self-contained HTML page."),
-    "export": ("dpdl.cli.export:export", "Metrics of a run as a CSV table or for TensorBoard."),
-    "audit": ("dpdl.cli.audit:audit", "Attack our own messages; certify a lower bound on epsilon."),
-    "theory": ("dpdl.cli.theory:theory", "Theorem 2's bound, and whether the step size meets its conditions."),
-    "graph": ("dpdl.cli.graph:graph", "Show a graph, its weights and its spectral gap."),
+    "reproduce": (
+        "dpdl.cli.reproduce:reproduce",
+        "Cells of the paper's tables, run again, beside its numbers.",
+    ),
+    "compare": (
+        "dpdl.cli.compare:compare",
+        "Several algorithms under one budget: table and curves.",
+    ),
+    "tune": (
+        "dpdl.cli.tune:tune",
+        "Search for hyper-parameters on records held out of the training data.",
+    ),
+    "privacy": (
+        "dpdl.cli.privacy:privacy",
+        "Plan noise and budgets; verify a run's ledger.",
+    ),
+    "attack": (
+        "dpdl.cli.attack:attack",
+        "Rebuild images from what left the agents of a recorded run.",
+    ),
+    "report": (
+        "dpdl.cli.report:report",
+        "Run folders and attacks as one self-contained HTML page.",
+    ),
+    "export": (
+        "dpdl.cli.export:export",
+        "Metrics of a run as a CSV table or for TensorBoard.",
+    ),
+    "audit": (
+        "dpdl.cli.audit:audit",
+        "Attack our own messages; certify a lower bound on epsilon.",
+    ),
+    "theory": (
+        "dpdl.cli.theory:theory",
+        "Theorem 2's bound, and whether the step size meets its conditions.",
+    ),
+    "graph": (
+        "dpdl.cli.graph:graph",
+        "Show a graph, its weights and its spectral gap.",
+    ),
     "bench": ("dpdl.cli.bench:bench", "Measure speed as ratios in one run."),
-    "data": ("dpdl.cli.data:data", "List, fetch and describe data sets and partitions."),
+    "data": (
+        "dpdl.cli.data:data",
+        "List, fetch and describe data sets and partitions.",
+    ),
 }
 
 
@@ -48,7 +81,9 @@ class Lazy(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Help texts come from the table: no import is needed."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
@@ -64,10 +99,16 @@ class Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, prog_name="dpdl")
 def cli() -> None:
-    """Differentially private, decentralized learning: agents on a graph train one model without a server."""
+    """Differentially private, decentralized learning.
+
+    Agents on a graph train one model without a server.
+    """
 
 
 def main() -> None:

@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dpdl.attacks.targets import Case
-    from dpdl.attacks.workers import Watch
+    from dpdl.attacks.targets import AttackCase
+    from dpdl.attacks.workers import ShareWatch
+    from dpdl.audit.measure import CountWatch
+    from dpdl.planning.plan import Plan
+    from dpdl.studies.attack_watch import CaseWatch
+    from dpdl.training.loop import Watch
+
+
+@final
+class Shown:
+    """Progress on standard error of all that an attack does; `hidden`: of nothing."""
+
+    def __init__(self, hidden: bool) -> None:
+        self._hidden = hidden
+
+    @property
+    def shown(self) -> bool:
+        """Whether somebody looks on."""
+        return not self._hidden
+
+    def training(self, plan: Plan) -> AbstractContextManager[Watch]:
+        """The bar of a run."""
+        from dpdl.cli.show import Progress
+
+        return Progress(plan, hidden=self._hidden)
+
+    @contextmanager
+    def attacking(self, cases: int) -> Iterator[CaseWatch]:
+        """A bar over all cases of a run."""
+        with Bar(cases, hidden=self._hidden) as bar:
+            yield bar.watch
+
+    @contextmanager
+    def auditing(self, rounds: int) -> Iterator[CountWatch]:
+        """A bar over the rounds of an audit; it goes away with it."""
+        from dpdl.cli.show import counting
+
+        with counting("audit", rounds, hidden=self._hidden) as done:
+            yield done
 
 
 class Bar:
@@ -36,12 +75,14 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def watch(self, case: Case) -> Watch:
+    def watch(self, case: AttackCase) -> ShareWatch:
         """What a case calls as it goes on."""
         before = self._begun
         self._begun += 1
         size = "own batch" if case.batch is None else f"batches of {case.batch}"
-        self._bar.update(self._task, description=f"{case.scenario}, round {case.round}, {size}")
+        self._bar.update(
+            self._task, description=f"{case.scenario}, round {case.round}, {size}"
+        )
         return lambda share: self._bar.update(self._task, completed=before + share)
 
 
@@ -59,7 +100,9 @@ def show(facts: dict[str, Any]) -> None:
     console.print(f"Pictures: {facts['gallery']}", highlight=False, soft_wrap=True)
 
 
-def _rebuilt(console: Console, rows: list[dict[str, Any]], trivial: list[dict[str, Any]]) -> None:
+def _rebuilt(
+    console: Console, rows: list[dict[str, Any]], trivial: list[dict[str, Any]]
+) -> None:
     from rich.table import Table
 
     table = Table(title="Reconstructions, medians over images")
@@ -70,8 +113,18 @@ def _rebuilt(console: Console, rows: list[dict[str, Any]], trivial: list[dict[st
     for row in rows:
         read = row["label_recovery"]
         table.add_row(
-            *(row["who"], row["scenario"], str(row["round"]), str(row["batch"]), f"{row['mse']:.3f}"),
-            *(f"{row['psnr']:.1f}", f"{row['ssim']:.2f}", "-" if read is None else f"{read:.0%}"),
+            *(
+                row["who"],
+                row["scenario"],
+                str(row["round"]),
+                str(row["batch"]),
+                f"{row['mse']:.3f}",
+            ),
+            *(
+                f"{row['psnr']:.1f}",
+                f"{row['ssim']:.2f}",
+                "-" if read is None else f"{read:.0%}",
+            ),
             f"{row['p_better_than_trivial']:.2g}",
         )
     for row in trivial:
@@ -79,7 +132,9 @@ def _rebuilt(console: Console, rows: list[dict[str, Any]], trivial: list[dict[st
         table.add_row("nobody", row["name"], "", "", *numbers, "", "", style="dim")
     console.print(table)
     console.print(
-        "p: of a paired test that images are no better than the best one that needs no attack.", highlight=False
+        "p: of a paired test that images are no better than the best one that needs no "
+        "attack.",
+        highlight=False,
     )
 
 
@@ -90,15 +145,27 @@ def _paper(console: Console, rows: list[dict[str, Any]]) -> None:
     place = f"{first['dataset']}, {first['graph']}, {first['agents']} agents"
     table = Table(title=f"Round 800, {place}: the paper's attack and ours")
     table.add_column("scenario")
-    for name in ("batch", "MSE paper", "ours", "PSNR paper", "ours", "SSIM paper", "ours"):
+    for name in (
+        "batch",
+        "MSE paper",
+        "ours",
+        "PSNR paper",
+        "ours",
+        "SSIM paper",
+        "ours",
+    ):
         table.add_column(name, justify="right")
     for row in rows:
-        numbers = [f"{row[metric][whose]:.{digits}f}" for metric, digits in DIGITS for whose in ("paper", "ours")]
+        numbers = [
+            f"{row[metric][whose]:.{digits}f}"
+            for metric, digits in DIGITS
+            for whose in ("paper", "ours")
+        ]
         table.add_row(row["scenario"].upper(), str(row["batch"]), *numbers)
     console.print(table)
     console.print(
-        f"The best that needs no attack has an MSE of {first['best_trivial_mse']:.2f}: above that, an attack learnt "
-        "nothing.",
+        f"The best that needs no attack has an MSE of {first['best_trivial_mse']:.2f}: "
+        "above that, an attack learnt nothing.",
         highlight=False,
     )
 
@@ -110,24 +177,52 @@ def _members(console: Console, inferred: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(title="Was this record in the batch?")
-    for name in ("who", "scenario", "round", "batch", "AUC", "95 %", "found, 1 % false"):
-        table.add_column(name, justify="left" if name in ("who", "scenario") else "right")
+    for name in (
+        "who",
+        "scenario",
+        "round",
+        "batch",
+        "AUC",
+        "95 %",
+        "found, 1 % false",
+    ):
+        table.add_column(
+            name, justify="left" if name in ("who", "scenario") else "right"
+        )
     for facts in inferred:
         found = facts["scores"]["gradient"]
         low, high = found["auc_interval"]
         at = found["tpr_at_1_percent"]
         table.add_row(
-            *(facts["who"], facts["scenario"], str(facts["round"]), str(facts["batch"] or "own")),
-            *(f"{found['auc']:.3f}", f"{low:.2f} to {high:.2f}", "too few records" if at is None else f"{at:.1%}"),
+            *(
+                facts["who"],
+                facts["scenario"],
+                str(facts["round"]),
+                str(facts["batch"] or "own"),
+            ),
+            *(
+                f"{found['auc']:.3f}",
+                f"{low:.2f} to {high:.2f}",
+                "too few records" if at is None else f"{at:.1%}",
+            ),
         )
     console.print(table)
     for who, epsilon in {facts["who"]: facts["epsilon"] for facts in inferred}.items():
-        console.print(f"{who}, whole run, all links heard: {_epsilon(epsilon)}", highlight=False)
+        console.print(
+            f"{who}, whole run, all links heard: {_epsilon(epsilon)}", highlight=False
+        )
 
 
 def _epsilon(epsilon: dict[str, Any]) -> str:
     proven = epsilon["proven"]
-    above = "nothing is proven" if isinstance(proven, str) else f"epsilon is proven to be at most {proven:.3g}"
+    above = (
+        "nothing is proven"
+        if isinstance(proven, str)
+        else f"epsilon is proven to be at most {proven:.3g}"
+    )
     if epsilon["certified"] is None:
         return f"{above}; {epsilon['why']}."
-    return f"{above}; the audit certifies at least {epsilon['certified']:.3g} ({epsilon['confidence']:.0%} confidence)."
+    return (
+        f"{above}; the audit certifies at least {epsilon['certified']:.3g} "
+        f"({epsilon['confidence']:.0%} confidence)."
+    )

@@ -6,15 +6,24 @@ from pathlib import Path
 
 import click
 
+from dpdl.cli.common import out_option, run_argument
+
 
 @click.command()
-@click.argument("run_dir", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--to", default="csv", show_default=True, metavar="FORMAT", help="csv or tensorboard")
+@run_argument
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=None, help="a file for csv, a folder for tensorboard [in RUN]"
+    "--to",
+    default="csv",
+    show_default=True,
+    metavar="FORMAT",
+    help="csv or tensorboard",
 )
+@out_option("a file for csv, a folder for tensorboard [in RUN]")
 def export(run_dir: Path, to: str, out: Path | None) -> None:
-    """Write the metrics of a run, finished or not, as a CSV table or as TensorBoard's event files."""
-    from dpdl.run import track
+    """Write the metrics of a run as a CSV table or as TensorBoard's event files.
 
-    click.echo(f"Metrics: {track.export(run_dir, to, out)}")
+    The run need not be finished.
+    """
+    from dpdl.folder.export import export as write
+
+    click.echo(f"Metrics: {write(run_dir, to, out)}")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from dpdl.cli.common import json_option, out_option, print_json
 from dpdl.cli.options import experiment_options
 
 
 @click.command()
 @click.argument("name")
-@click.option("--agents", type=int, default=None, help="number of agents N; a file knows its own")
+@click.option(
+    "--agents", type=int, default=None, help="number of agents N; a file knows its own"
+)
 @experiment_options(only=["weights", "seed"])
-@click.option("--out", type=click.Path(path_type=Path), default=None, help="picture [graph-NAME.png]")
-@click.option("--json", "as_json", is_flag=True, help="print one JSON object on standard output")
+@out_option("picture [graph-NAME.png]")
+@json_option()
 def graph(
-    name: str, agents: int | None, weights: str | None, seed: int | None, out: Path | None, as_json: bool
+    name: str,
+    agents: int | None,
+    weights: str | None,
+    seed: int | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Show the graph NAME (or a file): edges, degrees, weights, spectral gap; save a picture."""
     from dpdl.graph import build, describe
@@ -28,12 +35,11 @@ def graph(
     draw_graph(built, picture)
     facts = describe(built)
     if as_json:
-        click.echo(json.dumps({**facts, "picture": str(picture)}, allow_nan=False))
+        print_json({**facts, "picture": str(picture)})
         return
     degree = facts["degree"]
-    click.echo(
-        f"{name}: {facts['agents']} agents, {facts['edges']} edges, {degree['min']} to {degree['max']} neighbours"
-    )
+    around = f"{degree['min']} to {degree['max']} neighbours"
+    click.echo(f"{name}: {facts['agents']} agents, {facts['edges']} edges, {around}")
     click.echo(f"spectral gap {facts['spectral_gap']:.4f}, rho {facts['rho']:.4f}")
     click.echo(f"weights from {built.w_min:.4g} to {built.w_max:.4g}")
     click.echo(f"picture: {picture}")

@@ -1,56 +1,193 @@
-"""Options of the command line, made from the fields of an experiment: one definition for all."""
+"""Options of the command line, made from the fields of experiments and algorithms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import Field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import Field
+from pathlib import Path
 from typing import Any
 
 import click
 
-from dpdl.run.experiment import Experiment
-from dpdl.run.options import kind
-from dpdl.run.presets import PRESETS
+from dpdl.algorithms import usable
+from dpdl.errors import InputError
+from dpdl.experiment.experiment import read_toml
+from dpdl.experiment.options import installed, options_of
+from dpdl.experiment.presets import PRESETS
+from dpdl.experiment.shared import SHARED
+from dpdl.options import Typed, allowed_names, has_default, kind
+
+CHOSEN, OWN = "dpdl.chosen", "dpdl.options"
+"""Where a context keeps the algorithms that a command line names, and the options of algorithms."""
+METAVARS = {str: "TEXT", int: "INTEGER", float: "FLOAT", bool: "BOOLEAN"}
 
 
-class NamesOption(click.Option):
-    """An option whose help lists the allowed names, looked up only when help is shown."""
+class SharedOption(click.Option):
+    """A shared option; its help lists the allowed names, looked up only when it is shown."""
 
     def __init__(self, *args: Any, field: Field[Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.field = field
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Help, allowed names, usual value."""
-        names, also = self.field.metadata["names"], self.field.metadata["also"]
+        """Help, allowed names, default."""
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        words = [record[1]]
-        if names:
-            words.append(f"({', '.join(names())}{', ' + also if also else ''})")
-        default = self.field.default
-        words.append(
-            "[usual value: by data set and graph]" if _by_case(self.field) else f"[{default}]" * (default is not None)
+        return record[0], _described(self.field)
+
+
+class AlgorithmOption(click.Option):
+    """An option that some algorithms have; what its value means is the chosen algorithm's to say."""
+
+    def __init__(self, name: str, having: Mapping[str, Field[Any]]) -> None:
+        kinds = dict.fromkeys(METAVARS[kind(f)] for f in having.values())
+        flag = "--" + name.replace("_", "-")
+        super().__init__(
+            [flag, name],
+            default=None,
+            metavar="|".join(kinds),
+            type=click.UNPROCESSED,
+            callback=lambda _, __, text: None if text is None else Typed(text),
         )
-        return record[0], " ".join(filter(None, words))
+        self.having = having
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """What it means to the algorithms that were named, or to which algorithms it means what."""
+        chosen = ctx.meta.get(CHOSEN, ())
+        known = {name: self.having[name] for name in chosen if name in self.having}
+        shown = known or self.having
+        meanings: dict[str, list[str]] = {}
+        for algorithm, f in shown.items():
+            meanings.setdefault(_described(f), []).append(algorithm)
+        words = [
+            text if len(chosen) == 1 else f"{_list(algorithms)}: {text}"
+            for text, algorithms in meanings.items()
+        ]
+        return f"--{self.name} {self.metavar}".replace("_", "-"), "; ".join(words)
 
 
-def _by_case(f: Field[Any]) -> bool:
-    return f.default is None and f.name not in ("sigma", "budget", "records")
+def _list(algorithms: list[str]) -> str:
+    return "all" if algorithms == usable() else ", ".join(algorithms)
+
+
+def _described(f: Field[Any]) -> str:
+    """Help, allowed names, default."""
+    names, also = allowed_names(f), f.metadata.get("also")
+    allowed = ", ".join(filter(None, [*names, also]))
+    words = [f.metadata.get("help", ""), f"({allowed})" * bool(names)]
+    return " ".join(filter(None, [*words, default_of(f)]))
+
+
+def default_of(f: Field[Any]) -> str:
+    """The default in brackets; nothing where there is none, and nothing is needed."""
+    if f.metadata.get("by"):
+        return f"[by {f.metadata['by']}]"
+    if not has_default(f):
+        return "[must be given]"
+    return "" if f.default is None else f"[{f.default}]"
+
+
+class ExperimentCommand(click.Command):
+    """A command that has the options of all installed algorithms, and of those that it names.
+
+    An option whose flag the command has itself is not offered; a file can set it.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for the names of algorithms first: they decide which options there are."""
+        ctx.meta[CHOSEN] = _named(args)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own, then those of algorithms."""
+        own = super().get_params(ctx)
+        if OWN not in ctx.meta:
+            ctx.meta[OWN] = list(_of_algorithms(ctx.meta.get(CHOSEN, ()), own))
+        return [*own, *ctx.meta[OWN]]
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """First the command's and the shared options, then those of algorithms."""
+        chosen = ctx.meta.get(CHOSEN, ())
+        known = {name for algorithm in chosen for name in options_of(algorithm)}
+        records: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        for param in self.get_params(ctx):
+            of_algorithm = isinstance(param, AlgorithmOption)
+            record = param.get_help_record(ctx)
+            hidden = of_algorithm and chosen and param.name not in known
+            if record and not hidden:
+                records[of_algorithm].append(record)
+        with formatter.section("Options"):
+            formatter.write_dl(records[False])
+        if records[True]:
+            with formatter.section(f"Options of {_joined(chosen) or 'algorithms'}"):
+                formatter.write_dl(records[True])
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _named(args: list[str]) -> list[str]:
+    """The algorithms that a command line names, by a flag or in a file.
+
+    What is wrong with the file is left to the command, which reads it too.
+    """
+    found = _value(args, "--algorithm") or _value(args, "--algorithms")
+    for word in args:
+        if not found and word.endswith(".toml"):
+            with suppress(InputError):
+                found = str(read_toml(Path(word)).get("algorithm", ""))
+    return [name.strip() for name in found.split(",") if name.strip()]
+
+
+def _value(args: list[str], flag: str) -> str:
+    """What follows a flag for the last time."""
+    found = ""
+    for word, after in zip(args, [*args[1:], ""], strict=True):
+        if word == flag:
+            found = after
+        elif word.startswith(f"{flag}="):
+            found = word.removeprefix(f"{flag}=")
+    return found
+
+
+def _of_algorithms(
+    chosen: Iterable[str], own: Iterable[click.Parameter]
+) -> Iterator[AlgorithmOption]:
+    """The options of installed algorithms, and of chosen ones of the form `module:Class`."""
+    found = installed()
+    for algorithm in chosen:
+        if ":" in algorithm:
+            for name, f in options_of(algorithm).items():
+                found.setdefault(name, {})[algorithm] = f
+    taken = {word for param in own for word in (param.name, *param.opts)}
+    for name, having in found.items():
+        made = AlgorithmOption(name, having)
+        if taken.isdisjoint({name, *made.opts}):
+            yield made
 
 
 def experiment_options(
     only: Iterable[str] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a command with the options of an experiment (or some of them); unset ones arrive as None."""
+    """Decorate a command with the shared options (or some of them); unset ones arrive as None."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for f in reversed(fields(Experiment)):
-            if only is None or f.name in only:
-                flag = "--" + f.name.replace("_", "-")
+        for name, f in reversed(list(SHARED.items())):
+            if only is None or name in only:
+                flag = "--" + name.replace("_", "-")
                 command = click.option(
-                    flag, f.name, cls=NamesOption, field=f, type=kind(f), default=None, help=f.metadata["help"]
+                    flag,
+                    name,
+                    cls=SharedOption,
+                    field=f,
+                    type=kind(f),
+                    default=None,
+                    help=f.metadata["help"],
                 )(command)
         return command
 
@@ -59,7 +196,9 @@ def experiment_options(
 
 def preset_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--preset NAME`."""
-    return click.option("--preset", default=None, help=f"named set of options ({', '.join(PRESETS)})")(command)
+    return click.option(
+        "--preset", default=None, help=f"named set of options ({', '.join(PRESETS)})"
+    )(command)
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

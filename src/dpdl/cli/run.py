@@ -2,41 +2,78 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpdl.cli.options import experiment_options, given, preset_option
+from dpdl.cli.common import (
+    json_option,
+    out_option,
+    print_json,
+    quiet_option,
+    run_argument,
+    toml_argument,
+)
+from dpdl.cli.options import (
+    ExperimentCommand,
+    experiment_options,
+    given,
+    preset_option,
+)
 from dpdl.errors import PrivacyRefused
+from dpdl.folder import names
 
 if TYPE_CHECKING:
-    from dpdl.run.plan import Plan
-    from dpdl.run.record import Wish
-    from dpdl.run.track import Tracker
+    from dpdl.studies.one_run import OneRun
+    from dpdl.training.recording import RecordingRequest
 
-PLACEMENT = "alone, threads:K, or gloo (under torchrun)"
-
+placement_option = click.option(
+    "--placement",
+    default="alone",
+    show_default=True,
+    help="alone, threads:K, or gloo (under torchrun)",
+)
 track_option = click.option(
-    "--track", default=None, metavar="FORMATS", help="write metrics for other programs, too: csv, tensorboard, or both"
+    "--track",
+    default=None,
+    metavar="FORMATS",
+    help="write metrics for other programs, too: csv, tensorboard, or both",
 )
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path), required=False, metavar="[FILE.toml]")
+@click.command(cls=ExperimentCommand)
+@toml_argument
 @preset_option
 @experiment_options()
-@click.option("--out", type=click.Path(path_type=Path), default=None, help="run folder [runs/NAME]")
-@click.option("--placement", default="alone", show_default=True, help=PLACEMENT)
-@click.option("--record", default=None, metavar="ROUNDS", help="record what leaves in these rounds, for dpdl attack")
-@click.option("--record-batches", default="", metavar="SIZES", help="play recorded rounds with such batches, too")
-@click.option("--record-links", default="all", show_default=True, help="links such as 0-1,1-0")
-@click.option("--record-limit", default=500, show_default=True, metavar="MB", help="most that a recording may take")
+@out_option("run folder [runs/NAME]")
+@placement_option
+@click.option(
+    "--record",
+    default=None,
+    metavar="ROUNDS",
+    help="record what leaves in these rounds, for dpdl attack",
+)
+@click.option(
+    "--record-batches",
+    default="",
+    metavar="SIZES",
+    help="play recorded rounds with such batches, too",
+)
+@click.option(
+    "--record-links", default="all", show_default=True, help="links such as 0-1,1-0"
+)
+@click.option(
+    "--record-limit",
+    default=500,
+    show_default=True,
+    metavar="MB",
+    help="most that a recording may take",
+)
 @track_option
-@click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
-@click.option("--quiet", is_flag=True, help="no progress")
+@json_option(names.SUMMARY)
+@quiet_option
 def run(
     file: Path | None,
     preset: str | None,
@@ -52,74 +89,75 @@ def run(
     **options: Any,
 ) -> None:
     """Train. Options on the command line win over FILE.toml, which wins over the preset."""
-    from dpdl.run.experiment import load
-    from dpdl.run.plan import plan
-    from dpdl.run.record import wish_of
-    from dpdl.run.store import new_folder
-    from dpdl.run.track import Tracker, formats_in
+    from dpdl.experiment.experiment import load
+
+    # Wrong options are refused before torch is imported.
+    experiment = load(file, preset, given(options))
+
+    from dpdl.folder.export import formats_in
+    from dpdl.folder.run_folder import new_folder
+    from dpdl.planning.plan import plan
+    from dpdl.studies.one_run import OneRun
+    from dpdl.training.recording import recording_request
 
     formats = formats_in(track)
-    experiment = load(file, preset, given(options))
     p = plan(experiment, progress=not quiet)
-    wish = None
+    request = None
     if record:
-        wish = wish_of(record, record_batches, record_links, record_limit)
-    out = out or new_folder(p.experiment)
-    _go(p, out, placement, Tracker(out, formats), as_json, quiet, record=wish)
+        request = recording_request(record, record_batches, record_links, record_limit)
+    one = OneRun(p, out or new_folder(p.experiment), placement, formats)
+    _perform(one, as_json, quiet, record=request)
 
 
 @click.command()
-@click.argument("run_dir", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--rounds", type=int, default=None, help="extend the run to so many rounds, with the noise it has")
-@click.option("--placement", default="alone", show_default=True, help=PLACEMENT)
+@run_argument
+@click.option(
+    "--rounds",
+    type=int,
+    default=None,
+    help="extend the run to so many rounds, with the noise it has",
+)
+@placement_option
 @track_option
-@click.option("--json", "as_json", is_flag=True, help="print summary.json on standard output")
-@click.option("--quiet", is_flag=True, help="no progress")
-def resume(run_dir: Path, rounds: int | None, placement: str, track: str | None, as_json: bool, quiet: bool) -> None:
+@json_option(names.SUMMARY)
+@quiet_option
+def resume(
+    run_dir: Path,
+    rounds: int | None,
+    placement: str,
+    track: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Continue an interrupted run from its last checkpoint, or give it more rounds.
 
     With reproducible randomness the result is bit-identical to that of an uninterrupted run.
     """
-    from dpdl.run.extend import price
-    from dpdl.run.track import Tracker, formats_in
-    from dpdl.run.train import replan
+    from dpdl.folder.export import formats_in
+    from dpdl.studies.one_run import OneRun
+    from dpdl.training.extend import price
+    from dpdl.training.train import replan
 
-    tracker = Tracker(run_dir, formats_in(track))
+    formats = formats_in(track)
     p = replan(run_dir, progress=not quiet, rounds=rounds)
     if rounds is not None and os.environ.get("RANK", "0") == "0":
         click.echo(price(p, run_dir), err=True)
-    _go(p, run_dir, placement, tracker, as_json, quiet, again=True)
+    _perform(OneRun(p, run_dir, placement, formats, again=True), as_json, quiet)
 
 
-def _go(
-    p: Plan,
-    out: Path,
-    placement: str,
-    tracker: Tracker,
-    as_json: bool,
-    quiet: bool,
-    again: bool = False,
-    record: Wish | None = None,
+def _perform(
+    one: OneRun, as_json: bool, quiet: bool, record: RecordingRequest | None = None
 ) -> None:
     from dpdl.cli.show import Progress, show_result
-    from dpdl.report.training import draw_training
-    from dpdl.run.train import launch
 
-    with Progress(p, hidden=quiet) as progress:
-
-        def watch(t: int, metrics: dict[str, Any] | None) -> None:
-            tracker(t, metrics)
-            progress(t, metrics)
-
-        result = launch(p, out=out, placement=placement, watch=watch, again=again, record=record)
+    with Progress(one.plan, hidden=quiet) as progress:
+        result = one.perform(progress, record)
     if result is None:  # another process speaks
         return
-    tracker.finish()
-    picture = out / "training.png"
     if as_json:
-        click.echo(json.dumps(result.summary, allow_nan=False))
+        print_json(result.summary)
     else:
-        show_result(result, picture)
-    draw_training(result.metrics, picture, f"{p.experiment.algorithm}, {p.experiment.dataset}, {p.graph.name}")
+        show_result(result, one.picture)
+    one.draw(result)
     if result.stopped:
         raise PrivacyRefused(result.stopped)

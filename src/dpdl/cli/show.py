@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,12 +13,27 @@ from rich import progress
 from rich.console import Console
 from rich.table import Table
 
-from dpdl.run.plan import Plan
-from dpdl.run.train import Result
+from dpdl.planning.plan import Plan
+from dpdl.training.train import Result
+
+
+@contextmanager
+def counting(
+    what: str, total: int, hidden: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, to be called with how many are done; it goes away at the end."""
+    console = Console(stderr=True)
+    disabled = hidden or not console.is_terminal
+    with progress.Progress(console=console, disable=disabled, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 class Progress:
-    """A bar with loss, accuracy, rounds per second and time left; plain lines when nobody watches a terminal."""
+    """A bar with loss, accuracy, rounds per second and time left.
+
+    Plain lines when nobody looks at a terminal.
+    """
 
     def __init__(self, plan: Plan, hidden: bool) -> None:
         self._console = Console(stderr=True)
@@ -40,18 +57,24 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
 
     def __call__(self, t: int, metrics: dict[str, Any] | None) -> None:
         """One round is done."""
         speed = self._bar.tasks[0].speed
-        self._bar.update(self._task, completed=t, rate=f"{speed:.2f} rounds/s" if speed else "")
+        self._bar.update(
+            self._task, completed=t, rate=f"{speed:.2f} rounds/s" if speed else ""
+        )
         if metrics is None:
             return
-        loss, accuracy = _number(metrics["train_loss"]["mean"]), metrics["accuracy"]["mean"]
-        so_far = f"loss {loss}  accuracy {accuracy:.1%}  epsilon {_number(metrics['epsilon'])}"
+        loss = _number(metrics["train_loss"]["mean"])
+        accuracy, epsilon = metrics["accuracy"]["mean"], _number(metrics["epsilon"])
+        so_far = f"loss {loss}  accuracy {accuracy:.1%}  epsilon {epsilon}"
         self._bar.update(self._task, so_far=so_far)
         if not self._hidden and not self._console.is_terminal:
             line = f"round {t}/{self._rounds}  {so_far}  {metrics['seconds']:.1f} s"
@@ -60,11 +83,12 @@ class Progress:
 
 def headline(plan: Plan) -> str:
     """One line on what is about to run."""
-    e, sizes = plan.experiment, plan.question.records
+    e, sizes = plan.experiment, plan.privacy.records
     return (
-        f"{e.algorithm} on {plan.data.name} ({min(sizes)} to {max(sizes)} records per agent, declared), {e.model} with "
-        f"{plan.task.size:,} parameters, {plan.graph.name} of {len(plan.graph)} agents, "
-        f"sigma = {plan.grad.noise_multiplier:.3g}"
+        f"{e.algorithm} on {plan.data.name} ({min(sizes)} to {max(sizes)} records per "
+        f"agent, declared), {e.model} with {plan.task.size:,} parameters, "
+        f"{plan.graph.name} of {len(plan.graph)} agents, "
+        f"sigma = {plan.privacy.sigma:.3g}"
     )
 
 
@@ -72,7 +96,8 @@ def show_result(result: Result, picture: Path) -> None:
     """The result table and the privacy statement."""
     s, first, last = result.summary, result.metrics[0], result.metrics[-1]
     console = Console()
-    table = Table(title=f"{s['algorithm']} on {s['dataset']}, {s['graph']} of {s['agents']} agents", min_width=70)
+    place = f"{s['graph']} of {s['agents']} agents"
+    table = Table(title=f"{s['algorithm']} on {s['dataset']}, {place}", min_width=70)
     table.add_column("what")
     table.add_column("value", justify="right")
     a = s["accuracy"]
@@ -81,9 +106,12 @@ def show_result(result: Result, picture: Path) -> None:
     table.add_row("average of all models", f"{a['average_model']:.2%}")
     table.add_row(
         f"training loss, round {first['round']} / {last['round']}",
-        f"{_number(first['train_loss']['mean'])} / {_number(last['train_loss']['mean'])}",
+        f"{_number(first['train_loss']['mean'])} / "
+        f"{_number(last['train_loss']['mean'])}",
     )
-    table.add_row("distance of the agents' models (RMS)", f"{s['consensus_distance']:.4g}")
+    table.add_row(
+        "distance of the agents' models (RMS)", f"{s['consensus_distance']:.4g}"
+    )
     table.add_row("clipped gradients, last round", _share(last.get("clip_fraction")))
     table.add_row("sent by all agents", f"{s['bytes_sent'] / 1e6:,.1f} MB")
     table.add_row("noise multiplier sigma", f"{s['sigma']:.4g}")
@@ -96,7 +124,11 @@ def show_result(result: Result, picture: Path) -> None:
     table.add_row("time", f"{s['seconds']:.1f} s, {share:.0%} of it evaluation")
     console.print(table)
     console.print(f"Privacy: {s['privacy_statement']}", highlight=False)
-    console.print(f"Run folder: {s['run_dir']}   Curves: {picture}", highlight=False, soft_wrap=True)
+    console.print(
+        f"Run folder: {s['run_dir']}   Curves: {picture}",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _number(value: float | str | None) -> str:

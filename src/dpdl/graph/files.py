@@ -27,7 +27,12 @@ class Line(NamedTuple):
     values: list[float]
 
 
-def from_file(path: str | Path, agents: int | None = None, weights: str = "metropolis", seed: int = 0) -> Graph:
+def from_file(
+    path: str | Path,
+    agents: int | None = None,
+    weights: str = "metropolis",
+    seed: int = 0,
+) -> Graph:
     """The graph of an edge list or matrix file.
 
     With weights "given" the numbers of the file become W; a self-weight that is missing or 0 becomes what is
@@ -39,7 +44,11 @@ def from_file(path: str | Path, agents: int | None = None, weights: str = "metro
         A = _read(path, weighted=weights == "given")
         if agents is not None and agents != len(A):
             raise InputError(f"It holds {len(A)} agents, but agents = {agents}.")
-        W = _with_self_weights(A) if weights == "given" else weigh(_pattern(A), weights, seed)
+        W = (
+            _with_self_weights(A)
+            if weights == "given"
+            else weigh(_pattern(A), weights, seed)
+        )
         return Graph(W, path.name)
     except InputError as error:
         raise InputError(f"Graph file {str(path)!r}: {error}") from None
@@ -91,9 +100,13 @@ def _number(cell: str, line: int) -> float:
     try:
         value = float(cell)
     except ValueError:
-        raise InputError(f"Line {line} holds {cell!r}, which is not a number (comments start with #).") from None
+        raise InputError(
+            f"Line {line} holds {cell!r}, which is not a number (comments start with #)."
+        ) from None
     if not np.isfinite(value) or value < 0:
-        raise InputError(f"Line {line} holds {cell}, but only finite numbers of at least 0 are allowed.")
+        raise InputError(
+            f"Line {line} holds {cell}, but only finite numbers of at least 0 are allowed."
+        )
     return value
 
 
@@ -125,19 +138,29 @@ def _edge_list(lines: list[Line], weighted: bool) -> Matrix:
     seen: dict[tuple[int, int], tuple[float, int]] = {}
     for line in lines:
         if len(line.values) not in allowed:
-            form = "'i j w', because weights are 'given'" if weighted else "'i j' or 'i j w'"
-            raise InputError(f"Line {line.number} has length {len(line.values)}, but an edge is {form}.")
+            form = (
+                "'i j w', because weights are 'given'"
+                if weighted
+                else "'i j' or 'i j w'"
+            )
+            raise InputError(
+                f"Line {line.number} has length {len(line.values)}, but an edge is {form}."
+            )
         i, j = sorted(_agent(value, line.number) for value in line.values[:2])
         w = line.values[2] if len(line.values) == 3 else 1.0
         if w == 0:
-            raise InputError(f"Line {line.number} gives edge {i} {j} the weight 0: leave the edge out instead.")
+            raise InputError(
+                f"Line {line.number} gives edge {i} {j} the weight 0: leave the edge out instead."
+            )
         before, where = seen.setdefault((i, j), (w, line.number))
         if before != w:
             raise InputError(
                 f"Line {line.number} gives edge {i} {j} the weight {w:.12g}, but line {where} says {before:.12g}."
             )
     if min(seen)[0] > 0:
-        raise InputError(f"Agent 0 has no edge: agents are numbered from 0, but the lowest is {min(seen)[0]}.")
+        raise InputError(
+            f"Agent 0 has no edge: agents are numbered from 0, but the lowest is {min(seen)[0]}."
+        )
     A = np.zeros((1 + max(j for _, j in seen),) * 2)
     for (i, j), (w, _) in seen.items():
         A[i, j] = A[j, i] = w
@@ -157,7 +180,9 @@ def _checked(A: Matrix, rows: list[str]) -> Matrix:
     """A, refused unless it is non-negative and i talks to j exactly when j talks to i."""
     if (A < 0).any():
         i, j = np.argwhere(A < 0)[0]
-        raise InputError(f"{rows[i]} holds {A[i, j]:.12g}, but weights must not be negative.")
+        raise InputError(
+            f"{rows[i]} holds {A[i, j]:.12g}, but weights must not be negative."
+        )
     one_way = (A > 0) & (A.T == 0)
     if one_way.any():
         i, j = np.argwhere(one_way)[0]

@@ -18,7 +18,11 @@ def layout(graph: Graph) -> Matrix:
     """One row (x, y) per agent, within -1 to 1: a grid, columns, or a circle, as fits the kind of graph."""
     N, kind = graph.N, graph.name.partition(":")[0]
     sides = re.fullmatch(r"torus:([0-9]+)x([0-9]+)", graph.name)
-    if sides and int(sides[1]) * int(sides[2]) == N and min(int(sides[1]), int(sides[2])) > 1:
+    if (
+        sides
+        and int(sides[1]) * int(sides[2]) == N
+        and min(int(sides[1]), int(sides[2])) > 1
+    ):
         return _grid(N, int(sides[2]))
     if kind == "star":
         return np.vstack([np.zeros((1, 2)), _circle(N - 1)])
@@ -51,7 +55,9 @@ def _grid(N: int, columns: int) -> Matrix:
 def _columns(N: int) -> Matrix:
     """Even agents on the left, odd agents on the right."""
     places = np.arange(N)
-    return np.stack([2.0 * (places % 2) - 1.0, 1.0 - 2.0 * (places // 2 + 0.5) / (N // 2)], axis=1)
+    return np.stack(
+        [2.0 * (places % 2) - 1.0, 1.0 - 2.0 * (places // 2 + 0.5) / (N // 2)], axis=1
+    )
 
 
 def _hubs(N: int) -> Matrix:
@@ -81,7 +87,10 @@ def spacing(points: Matrix) -> float:
     """How close the agents stand: four in five have no other agent nearer than this."""
     # Thousands of agents are drawn as dots; the first ones tell how large a dot may be.
     some = points[:2000]
-    squared = np.subtract.outer(some[:, 0], some[:, 0]) ** 2 + np.subtract.outer(some[:, 1], some[:, 1]) ** 2
+    squared = (
+        np.subtract.outer(some[:, 0], some[:, 0]) ** 2
+        + np.subtract.outer(some[:, 1], some[:, 1]) ** 2
+    )
     np.fill_diagonal(squared, 4.0)
     return float(np.sqrt(np.quantile(squared.min(axis=1), 0.2)))
 
@@ -94,7 +103,9 @@ def curves(points: Matrix, pairs: npt.NDArray[np.int64]) -> Matrix:
     if len(pairs) * len(points) <= 200_000:
         bend[_blocked(points, start, end, apart / 4)] = 0.7 * apart
     along, middle = end - start, (start + end) / 2
-    side = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
+    side = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(
+        along, axis=1, keepdims=True
+    )
     inwards = np.where((side * middle).sum(axis=1) > 1e-9, -1.0, 1.0)
     control = middle + side * (inwards * bend)[:, None]
     t = np.linspace(0.0, 1.0, 25 if bend.any() else 2)[:, None, None]

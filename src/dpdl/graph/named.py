@@ -29,7 +29,9 @@ GRAPHS = (*_PATTERNS, "torus", "erdos-renyi")
 
 def _plain(name: str, agents: int, weights: str, seed: int) -> Graph:
     pattern, smallest = _PATTERNS[name]
-    return Graph(weigh(pattern(agents_count(agents, smallest, name)), weights, seed), name)
+    return Graph(
+        weigh(pattern(agents_count(agents, smallest, name)), weights, seed), name
+    )
 
 
 def ring(agents: int, weights: str = "metropolis", seed: int = 0) -> Graph:
@@ -72,7 +74,12 @@ def exponential(agents: int, weights: str = "metropolis", seed: int = 0) -> Grap
     return _plain("exponential", agents, weights, seed)
 
 
-def torus(agents: int, weights: str = "metropolis", seed: int = 0, sides: tuple[int, int] | None = None) -> Graph:
+def torus(
+    agents: int,
+    weights: str = "metropolis",
+    seed: int = 0,
+    sides: tuple[int, int] | None = None,
+) -> Graph:
     """A grid whose borders are joined; `sides` is (rows, columns), by default the most square choice."""
     N = agents_count(agents, 4, "torus")
     rows, columns = patterns.torus_sides(N) if sides is None else sides
@@ -81,20 +88,31 @@ def torus(agents: int, weights: str = "metropolis", seed: int = 0, sides: tuple[
             f"Graph 'torus:{rows}x{columns}' needs at least 2 rows and 2 columns that hold all agents, "
             f"but agents = {N}."
         )
-    return Graph(weigh(patterns.torus(rows, columns), weights, seed), f"torus:{rows}x{columns}")
+    return Graph(
+        weigh(patterns.torus(rows, columns), weights, seed), f"torus:{rows}x{columns}"
+    )
 
 
-def erdos_renyi(agents: int, weights: str = "metropolis", seed: int = 0, probability: float | None = None) -> Graph:
+def erdos_renyi(
+    agents: int,
+    weights: str = "metropolis",
+    seed: int = 0,
+    probability: float | None = None,
+) -> Graph:
     """Every pair talks with `probability`, by default 2 ln(N)/N; redrawn until connected."""
     N = agents_count(agents, 2, "erdos-renyi")
     p = min(1.0, 2 * log(N) / N) if probability is None else probability
     if not isfinite(p) or not 0 < p <= 1:
-        raise InputError(f"The probability of an edge must be above 0 and at most 1, not {p}.")
+        raise InputError(
+            f"The probability of an edge must be above 0 and at most 1, not {p}."
+        )
     name = "erdos-renyi" if probability is None else f"erdos-renyi:{p}"
     return Graph(weigh(patterns.erdos_renyi(N, p, seed), weights, seed), name)
 
 
-def build(spec: str, agents: int | None = None, weights: str = "metropolis", seed: int = 0) -> Graph:
+def build(
+    spec: str, agents: int | None = None, weights: str = "metropolis", seed: int = 0
+) -> Graph:
     """The graph a command line asks for: a name, `torus:3x4`, `erdos-renyi:0.3`, or a file.
 
     A file knows its number of agents, so `agents` may be None there; given, it must agree. The seed matters
@@ -104,15 +122,24 @@ def build(spec: str, agents: int | None = None, weights: str = "metropolis", see
     if name not in GRAPHS:
         if _looks_like_file(spec):
             return from_file(spec, agents, weights, seed)
-        raise unknown("graph", spec, GRAPHS, "torus:ROWSxCOLUMNS, erdos-renyi:PROBABILITY, or a file")
+        raise unknown(
+            "graph",
+            spec,
+            GRAPHS,
+            "torus:ROWSxCOLUMNS, erdos-renyi:PROBABILITY, or a file",
+        )
     if agents is None:
         raise InputError(f"Graph {spec!r} needs the number of agents.")
     if name == "torus":
         return torus(agents, weights, seed, _sides(argument) if colon else None)
     if name == "erdos-renyi":
-        return erdos_renyi(agents, weights, seed, _probability(argument) if colon else None)
+        return erdos_renyi(
+            agents, weights, seed, _probability(argument) if colon else None
+        )
     if colon:
-        raise InputError(f"Graph {name!r} takes nothing after a colon, but {spec!r} was given.")
+        raise InputError(
+            f"Graph {name!r} takes nothing after a colon, but {spec!r} was given."
+        )
     return _plain(name, agents, weights, seed)
 
 
@@ -128,7 +155,9 @@ def _looks_like_file(spec: str) -> bool:
 def _sides(argument: str) -> tuple[int, int]:
     found = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", argument)
     if not found:
-        raise InputError(f"A torus is written torus:ROWSxCOLUMNS, for instance torus:3x4, not 'torus:{argument}'.")
+        raise InputError(
+            f"A torus is written torus:ROWSxCOLUMNS, for instance torus:3x4, not 'torus:{argument}'."
+        )
     return int(found[1]), int(found[2])
 
 

@@ -57,7 +57,9 @@ def hypercube(N: int) -> Pattern:
     """Two agents talk when the binary digits of their numbers differ in one place."""
     if N & (N - 1):
         low = 1 << (N.bit_length() - 1)
-        raise InputError(f"Graph 'hypercube' needs a power of two, but agents = {N}: use {low} or {2 * low} agents.")
+        raise InputError(
+            f"Graph 'hypercube' needs a power of two, but agents = {N}: use {low} or {2 * low} agents."
+        )
     differ = np.bitwise_xor.outer(np.arange(N), np.arange(N))
     return np.asarray((differ > 0) & (differ & (differ - 1) == 0))
 
@@ -70,7 +72,10 @@ def exponential(N: int) -> Pattern:
 def torus(rows: int, columns: int) -> Pattern:
     """A grid whose borders are joined; agent `r * columns + c` sits in row r and column c."""
     same_row, same_column = np.eye(rows), np.eye(columns)
-    return np.asarray(np.kron(ring(rows), same_column) + np.kron(same_row, ring(columns)), dtype=np.bool_)
+    return np.asarray(
+        np.kron(ring(rows), same_column) + np.kron(same_row, ring(columns)),
+        dtype=np.bool_,
+    )
 
 
 def torus_sides(N: int) -> tuple[int, int]:

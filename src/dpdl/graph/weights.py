@@ -26,7 +26,9 @@ def weigh(pattern: Pattern, weights: str, seed: int) -> Matrix:
     """The matrix W of a rule on a symmetric pattern without self-loops."""
     check_rule(weights)
     if weights == "given":
-        raise InputError("Weights 'given' need a graph file that holds them: choose another rule.")
+        raise InputError(
+            "Weights 'given' need a graph file that holds them: choose another rule."
+        )
     if weights == "sinkhorn":
         return sinkhorn(pattern, seed)
     return uniform(pattern) if weights == "uniform" else metropolis(pattern)
@@ -60,7 +62,9 @@ def sinkhorn(pattern: Pattern, seed: int) -> Matrix:
     """
     N = len(pattern)
     drawn = generator(seed, "graph-weights").uniform(0.1, 1.0, size=(N, N))
-    A: Matrix = np.where(pattern | np.eye(N, dtype=np.bool_), np.triu(drawn) + np.triu(drawn, 1).T, 0.0)
+    A: Matrix = np.where(
+        pattern | np.eye(N, dtype=np.bool_), np.triu(drawn) + np.triu(drawn, 1).T, 0.0
+    )
     u = -np.log(A.sum(axis=1)) / 2
     for _ in range(100):
         W: Matrix = A * np.exp(np.add.outer(u, u))

@@ -17,7 +17,10 @@ def kernels() -> ctypes.CDLL | None:
     found = library()
     if found is not None:
         count, real, pointer = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
-        for function in (found.dpdl_perturb_on_grid_float, found.dpdl_perturb_on_grid_double):
+        for function in (
+            found.dpdl_perturb_on_grid_float,
+            found.dpdl_perturb_on_grid_double,
+        ):
             function.argtypes = [ctypes.c_char_p, count, pointer, real, real, pointer]
             function.restype = None
         found.dpdl_grid_normals.argtypes = [count, pointer, pointer]

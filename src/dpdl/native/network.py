@@ -18,9 +18,29 @@ class Conv(ctypes.Structure):
     """A convolution, then perhaps group norm, ReLU and max-pool; sizes are those of one sample."""
 
     _fields_ = (
-        *((name, ctypes.c_int32) for name in ("channels", "height", "width", "padding_rows", "padding_columns")),
-        *((name, ctypes.c_int32) for name in ("kernel_rows", "kernel_columns", "stride_rows", "stride_columns")),
-        *((name, ctypes.c_int32) for name in ("filters", "bias", "relu", "pool", "groups", "affine")),
+        *(
+            (name, ctypes.c_int32)
+            for name in (
+                "channels",
+                "height",
+                "width",
+                "padding_rows",
+                "padding_columns",
+            )
+        ),
+        *(
+            (name, ctypes.c_int32)
+            for name in (
+                "kernel_rows",
+                "kernel_columns",
+                "stride_rows",
+                "stride_columns",
+            )
+        ),
+        *(
+            (name, ctypes.c_int32)
+            for name in ("filters", "bias", "relu", "pool", "groups", "affine")
+        ),
         ("eps", ctypes.c_float),
     )
 
@@ -28,24 +48,41 @@ class Conv(ctypes.Structure):
 class Linear(ctypes.Structure):
     """A linear layer, then perhaps ReLU."""
 
-    _fields_ = tuple((name, ctypes.c_int32) for name in ("inputs", "outputs", "bias", "relu"))
+    _fields_ = tuple(
+        (name, ctypes.c_int32) for name in ("inputs", "outputs", "bias", "relu")
+    )
 
 
 @final
 class Memory:
     """What one thread needs to compute with a network; freed when nobody refers to it."""
 
-    def __init__(self, convs: Sequence[Conv], linears: Sequence[Linear], floats: int, samples: int) -> None:
+    def __init__(
+        self,
+        convs: Sequence[Conv],
+        linears: Sequence[Linear],
+        floats: int,
+        samples: int,
+    ) -> None:
         self._kernels = _declared()
         self._outputs = linears[-1].outputs
         c, m = (Conv * len(convs))(*convs), (Linear * len(linears))(*linears)
-        self._network = self._kernels.dpdl_network_new(len(c), c, len(m), m, floats, samples)
+        self._network = self._kernels.dpdl_network_new(
+            len(c), c, len(m), m, floats, samples
+        )
         if not self._network:
             raise MemoryError("There is not enough memory for the network's buffers.")
         weakref.finalize(self, self._kernels.dpdl_network_free, self._network)
 
     def sum(
-        self, row: int, x: int, y: int, masks: Sequence[int | None], samples: int, clip_norm: float | None, out: int
+        self,
+        row: int,
+        x: int,
+        y: int,
+        masks: Sequence[int | None],
+        samples: int,
+        clip_norm: float | None,
+        out: int,
     ) -> tuple[float, int, int]:
         """Sum of the gradients into `out`; the sum of the losses, and how many samples were clipped and not finite.
 
@@ -55,10 +92,23 @@ class Memory:
         at = (ctypes.c_void_p * len(masks))(*masks)
         clip = clip_norm is not None
         loss = self._kernels.dpdl_network_sum(
-            *(self._network, row, x, y, at, samples, clip, clip_norm if clip else 0.0, out, facts)
+            *(
+                self._network,
+                row,
+                x,
+                y,
+                at,
+                samples,
+                clip,
+                clip_norm if clip else 0.0,
+                out,
+                facts,
+            )
         )
         if loss < 0:
-            raise ValueError(f"A label is not a class: they are 0 to {self._outputs - 1}.")
+            raise ValueError(
+                f"A label is not a class: they are 0 to {self._outputs - 1}."
+            )
         return loss, facts[0], facts[1]
 
     def outputs(self, row: int, x: int, samples: int, out: int) -> None:
@@ -71,11 +121,25 @@ def _declared() -> ctypes.CDLL:
     kernels = library()
     assert kernels, "a network was asked for that has no kernels"
     address, number = ctypes.c_void_p, ctypes.c_int
-    kernels.dpdl_network_new.argtypes = [number, address, number, address, ctypes.c_long, number]
+    kernels.dpdl_network_new.argtypes = [
+        number,
+        address,
+        number,
+        address,
+        ctypes.c_long,
+        number,
+    ]
     kernels.dpdl_network_new.restype = address
     kernels.dpdl_network_free.argtypes = [address]
     kernels.dpdl_network_free.restype = None
-    kernels.dpdl_network_sum.argtypes = [*[address] * 5, ctypes.c_long, number, ctypes.c_float, address, address]
+    kernels.dpdl_network_sum.argtypes = [
+        *[address] * 5,
+        ctypes.c_long,
+        number,
+        ctypes.c_float,
+        address,
+        address,
+    ]
     kernels.dpdl_network_sum.restype = ctypes.c_double
     kernels.dpdl_network_outputs.argtypes = [*[address] * 3, ctypes.c_long, address]
     kernels.dpdl_network_outputs.restype = None

@@ -14,7 +14,13 @@ def kernels() -> ctypes.CDLL | None:
     found = library()
     if found is not None:
         pointer = ctypes.c_void_p
-        found.dpdl_perturb.argtypes = [ctypes.c_char_p, ctypes.c_long, pointer, ctypes.c_float, pointer]
+        found.dpdl_perturb.argtypes = [
+            ctypes.c_char_p,
+            ctypes.c_long,
+            pointer,
+            ctypes.c_float,
+            pointer,
+        ]
         found.dpdl_normals.argtypes = [pointer, ctypes.c_long]
         found.dpdl_perturb.restype = found.dpdl_normals.restype = None
     return found

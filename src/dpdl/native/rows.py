@@ -14,10 +14,30 @@ def kernels() -> ctypes.CDLL | None:
     found = library()
     if found is not None:
         number, pointer = ctypes.c_int64, ctypes.c_void_p
-        products, sums = found.dpdl_row_products, [found.dpdl_row_sums_float, found.dpdl_row_sums_double]
-        products.argtypes = [number, pointer, number, pointer, number, pointer, number, pointer, pointer]
+        products, sums = (
+            found.dpdl_row_products,
+            [found.dpdl_row_sums_float, found.dpdl_row_sums_double],
+        )
+        products.argtypes = [
+            number,
+            pointer,
+            number,
+            pointer,
+            number,
+            pointer,
+            number,
+            pointer,
+            pointer,
+        ]
         products.restype = None
         for function in sums:
-            function.argtypes = [number, *[pointer] * 4, number, number, pointer, number]
+            function.argtypes = [
+                number,
+                *[pointer] * 4,
+                number,
+                number,
+                pointer,
+                number,
+            ]
             function.restype = None
     return found

@@ -23,13 +23,17 @@ FIGURES: dict[str, dict[str, Any]] = {
 @cache
 def tables() -> dict[str, list[dict[str, Any]]]:
     """Both kinds of cells, `accuracy` and `attack`."""
-    found: dict[str, list[dict[str, Any]]] = json.loads(files(__package__).joinpath("tables.json").read_text("utf-8"))
+    found: dict[str, list[dict[str, Any]]] = json.loads(
+        files(__package__).joinpath("tables.json").read_text("utf-8")
+    )
     return found
 
 
 def names() -> list[str]:
     """All tables and figures."""
-    return sorted({cell["table"] for cells in tables().values() for cell in cells} | set(FIGURES))
+    return sorted(
+        {cell["table"] for cells in tables().values() for cell in cells} | set(FIGURES)
+    )
 
 
 def attacks(dataset: str, graph: str, agents: int) -> dict[str, dict[str, float]]:
@@ -41,7 +45,9 @@ def attacks(dataset: str, graph: str, agents: int) -> dict[str, dict[str, float]
             raise unknown(f"{name} of the paper's attack tables", value, known)
     sizes = sorted({cell["agents"] for cell in cells})
     if agents not in sizes:
-        raise InputError(f"The paper attacked {', '.join(map(str, sizes))} agents, not {agents}.")
+        raise InputError(
+            f"The paper attacked {', '.join(map(str, sizes))} agents, not {agents}."
+        )
     found: dict[str, dict[str, float]] = {}
     for cell in cells:
         if (cell["dataset"], cell["graph"], cell["agents"]) == (dataset, graph, agents):

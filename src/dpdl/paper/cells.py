@@ -52,7 +52,9 @@ class Published(NamedTuple):
 def published() -> dict[Cell, Published]:
     """All cells, the most telling ones first."""
     found = {
-        Cell(*(cell[name] for name in Cell._fields)): Published(cell["accuracy"], cell["spread"], cell["table"])
+        Cell(*(cell[name] for name in Cell._fields)): Published(
+            cell["accuracy"], cell["spread"], cell["table"]
+        )
         for cell in tables()["accuracy"]
     }
     return dict(sorted(found.items(), key=lambda item: _worth(item[0])))
@@ -73,7 +75,10 @@ def _worth(cell: Cell) -> tuple[Any, ...]:
 
 def algorithms_of_paper() -> list[str]:
     """DPDL, then the others by name."""
-    return sorted({cell.algorithm for cell in published()}, key=lambda name: (name != "dpdl", name))
+    return sorted(
+        {cell.algorithm for cell in published()},
+        key=lambda name: (name != "dpdl", name),
+    )
 
 
 def names_of_tables() -> list[str]:
@@ -86,16 +91,24 @@ def names_of_attacks() -> list[str]:
     return sorted({cell["table"] for cell in tables()["attack"]})
 
 
-def select(name: str | None, words: str = "", beyond: Iterable[str] = (), *, named: bool = True) -> list[Cell]:
+def select(
+    name: str | None, words: str = "", beyond: Iterable[str] = (), *, named: bool = True
+) -> list[Cell]:
     """The cells of a table or figure (None: of all tables) that fit words such as `graph=ring/complete,agents=10`.
 
     Algorithms `beyond` the paper are there for those who name one, or, if they need not be `named`, for all.
     """
     if name is not None and name not in (*names_of_tables(), *FIGURES):
         raise unknown("table", name, names(), "or status")
-    found = [cell for cell, entry in published().items() if name in (None, entry.table) or is_shown(cell, name)]
+    found = [
+        cell
+        for cell, entry in published().items()
+        if name in (None, entry.table) or is_shown(cell, name)
+    ]
     more = _beyond(found, beyond) if "algorithm=" in words or not named else []
-    return _fitting([*found, *more], words, [*published(), *_beyond(published(), beyond)], name)
+    return _fitting(
+        [*found, *more], words, [*published(), *_beyond(published(), beyond)], name
+    )
 
 
 def claim(cell: Cell) -> Published:
@@ -111,45 +124,71 @@ def _beyond(cells: Iterable[Cell], algorithms: Iterable[str]) -> list[Cell]:
 def is_shown(cell: Cell, figure: str | None) -> bool:
     """Whether a figure of that name has a line for a cell."""
     values = FIGURES.get(figure or "")
-    return values is not None and all(getattr(cell, key) == value for key, value in values.items())
+    return values is not None and all(
+        getattr(cell, key) == value for key, value in values.items()
+    )
 
 
 def places(table: str | None = None, words: str = "") -> list[Place]:
     """Where the paper attacked, of a table (None: of all), that fits words such as `graph=ring,agents=10/20`."""
     if table is not None and table not in names_of_attacks():
         raise unknown("table", table, names(), "or status")
-    every: dict[Place, str] = {Place(*(cell[f] for f in Place._fields)): cell["table"] for cell in tables()["attack"]}
-    ordered = sorted(every, key=lambda place: (place.dataset != "mnist", place.agents, place.graph))
-    return _fitting([place for place in ordered if table in (None, every[place])], words, ordered, table)
+    every: dict[Place, str] = {
+        Place(*(cell[f] for f in Place._fields)): cell["table"]
+        for cell in tables()["attack"]
+    }
+    ordered = sorted(
+        every, key=lambda place: (place.dataset != "mnist", place.agents, place.graph)
+    )
+    return _fitting(
+        [place for place in ordered if table in (None, every[place])],
+        words,
+        ordered,
+        table,
+    )
 
 
 # ------------------------------------------------------------------ words
 C = TypeVar("C", Cell, Place)
 
 
-def _fitting(found: list[C], words: str, every: Iterable[C], name: str | None) -> list[C]:
+def _fitting(
+    found: list[C], words: str, every: Iterable[C], name: str | None
+) -> list[C]:
     """Those of `found` that fit the words; a value must be that of one of `every`."""
     every = list(every)
     for word in filter(None, (part.strip() for part in words.split(","))):
         key, equals, values = word.partition("=")
         if not equals:
-            raise InputError(f"Cells are chosen by name=value, such as graph=ring,agents=10, not by {word!r}.")
+            raise InputError(
+                f"Cells are chosen by name=value, such as graph=ring,agents=10, not by {word!r}."
+            )
         if key not in every[0]._fields:
             raise unknown("name of a cell's value", key, every[0]._fields)
         known = sorted({getattr(cell, key) for cell in every})
         wanted = [_value(key, value, known) for value in values.split("/")]
         found = [cell for cell in found if getattr(cell, key) in wanted]
     if not found:
-        raise InputError(f"No cell of the paper has {words}{f' in {name}' if name else ''}.")
+        raise InputError(
+            f"No cell of the paper has {words}{f' in {name}' if name else ''}."
+        )
     return found
 
 
 def _value(name: str, text: str, known: list[Any]) -> Any:
-    kinds: dict[str, Callable[[str], Any]] = {"agents": int, "alpha_d": float, "epsilon": float}
+    kinds: dict[str, Callable[[str], Any]] = {
+        "agents": int,
+        "alpha_d": float,
+        "epsilon": float,
+    }
     try:
         value = kinds.get(name, str)(text)
     except ValueError:
         value = None
     if value not in known:
-        raise unknown(f"{name} of the paper", text, [f"{v:g}" if isinstance(v, float) else str(v) for v in known])
+        raise unknown(
+            f"{name} of the paper",
+            text,
+            [f"{v:g}" if isinstance(v, float) else str(v) for v in known],
+        )
     return value

@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from dpdl.errors import InputError
 from dpdl.privacy import losses, renyi
@@ -33,15 +33,24 @@ LEAST_SIGMA = 0.1  # when even less noise would do, no less is looked for
 SMALLEST_SIGMA = 1e-4  # below it epsilon is in the millions, and infinity is said
 
 
+class Effect(NamedTuple):
+    """All that an agent answers in a round, as a single Gaussian release."""
+
+    sigma: float  # its noise multiplier sigma_eff; 0: nothing is proven
+    lost: float = 0.0  # how much more of delta than that release a round may take
+
+
 @final
 @dataclass(frozen=True)
 class Step:
-    """One round of one agent."""
+    """One round of one agent; `Mechanism.step` makes it."""
 
     sigma: float  # effective noise multiplier: deviation of the noise over what one record can move
     batch: int  # B, expected for Poisson sampling
     records: int  # D_i
-    fixed: bool = False  # exactly B records, instead of Poisson sampling at rate B / D_i
+    fixed: bool = (
+        False  # exactly B records, instead of Poisson sampling at rate B / D_i
+    )
     lost: float = 0.0  # probability that the proof of this step does not hold
     adaptive: bool = False  # several releases on one draw, of which later ones depend on earlier ones
 
@@ -54,9 +63,13 @@ class Step:
         if not self.records >= 1:
             raise InputError(f"records must be at least 1, not {self.records}.")
         if self.fixed and self.batch > self.records:
-            raise InputError(f"A fixed-size batch of {self.batch} cannot be drawn from {self.records} records.")
+            raise InputError(
+                f"A fixed-size batch of {self.batch} cannot be drawn from {self.records} records."
+            )
         if not 0 <= self.lost <= 1:
-            raise InputError(f"lost must be a probability from 0 to 1, not {self.lost}.")
+            raise InputError(
+                f"lost must be a probability from 0 to 1, not {self.lost}."
+            )
 
     @property
     def rate(self) -> float:
@@ -81,19 +94,25 @@ def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
         return math.inf
     if any(step.fixed for step, _ in rounds):
         return _fixed_epsilon(rounds, delta - lost, relation)
-    if relation == "replace-one" and any(step.adaptive and step.rate < 1 for step, _ in rounds):
+    if relation == "replace-one" and any(
+        step.adaptive and step.rate < 1 for step, _ in rounds
+    ):
         return losses.adaptive_epsilon(_plain(rounds), delta, lost)
     return losses.epsilon(_plain(rounds), delta - lost, relation)
 
 
 @lru_cache(maxsize=1024)
-def calibrate(target: float, delta: float, step: Step, rounds: int, relation: str = "add-remove") -> float:
+def calibrate(
+    target: float, delta: float, step: Step, rounds: int, relation: str = "add-remove"
+) -> float:
     """The effective noise multiplier that spends at most `target` in `rounds` such steps, to a part in 2,000.
 
     All of `step` counts but its sigma. Epsilon of what is returned was computed, and is not above the target.
     """
     if not 0 < target < math.inf or rounds < 1:
-        raise InputError(f"No noise can be found for epsilon = {target:g} in {rounds} rounds; both must be above 0.")
+        raise InputError(
+            f"No noise can be found for epsilon = {target:g} in {rounds} rounds; both must be above 0."
+        )
 
     def spent(sigma: float) -> float:
         return epsilon([(replace(step, sigma=sigma), rounds)], delta, relation)
@@ -103,7 +122,9 @@ def calibrate(target: float, delta: float, step: Step, rounds: int, relation: st
     while spent(high) > target:
         high *= 4
         if high > LARGEST_SIGMA:
-            raise InputError(f"No noise multiplier up to {LARGEST_SIGMA:g} keeps epsilon below {target:g}.")
+            raise InputError(
+                f"No noise multiplier up to {LARGEST_SIGMA:g} keeps epsilon below {target:g}."
+            )
     low = high / 4
     while spent(low) <= target:
         if low < LEAST_SIGMA:
@@ -115,14 +136,19 @@ def calibrate(target: float, delta: float, step: Step, rounds: int, relation: st
     return high
 
 
-def _guess(low: float, high: float, at_low: float, at_high: float, target: float) -> float:
+def _guess(
+    low: float, high: float, at_low: float, at_high: float, target: float
+) -> float:
     """Where between two noise multipliers the target may be spent."""
     if at_high <= 0 or at_low == math.inf:
         return math.sqrt(low * high)
     slope = math.log(at_high / at_low) / math.log(high / low)
     guess = high * math.pow(target / at_high, 1 / slope)
     # A little above the line's guess, and at least somewhat inside: both ends must move.
-    return min(max(guess * 1.0002, low * math.pow(high / low, 0.02)), low * math.pow(high / low, 0.98))
+    return min(
+        max(guess * 1.0002, low * math.pow(high / low, 0.02)),
+        low * math.pow(high / low, 0.98),
+    )
 
 
 def rdp_epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
@@ -131,43 +157,68 @@ def rdp_epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> flo
     return _rdp_epsilon(rounds, delta - lost, relation) if delta > lost else math.inf
 
 
-def _released(steps: Steps, relation: str) -> tuple[tuple[tuple[Step, int], ...], float]:
+def _released(
+    steps: Steps, relation: str
+) -> tuple[tuple[tuple[Step, int], ...], float]:
     """The steps that happened and released something, and the probability that some step's proof does not hold."""
     if relation not in CHANGES:
-        raise InputError(f"relation must be one of {', '.join(CHANGES)}, not {relation!r}.")
+        raise InputError(
+            f"relation must be one of {', '.join(CHANGES)}, not {relation!r}."
+        )
+    if relation != "replace-one" and any(step.fixed for step, _ in steps):
+        raise InputError(
+            "Batches of fixed size are accounted for under replace-one only."
+        )
     if any(count < 0 for _, count in steps):
         raise InputError("A step cannot happen less than 0 times.")
     lost = math.fsum(step.lost * count for step, count in steps)
-    return tuple((step, count) for step, count in steps if count and math.isfinite(step.sigma)), lost
+    return tuple(
+        (step, count) for step, count in steps if count and math.isfinite(step.sigma)
+    ), lost
 
 
 def _plain(rounds: Steps) -> tuple[Rounds, ...]:
     return tuple(Rounds(step.sigma, step.rate, count) for step, count in rounds)
 
 
-def _fixed_epsilon(rounds: tuple[tuple[Step, int], ...], delta: float, relation: str) -> float:
+def _fixed_epsilon(
+    rounds: tuple[tuple[Step, int], ...], delta: float, relation: str
+) -> float:
     """For batches of fixed size, which only a replacement keeps in size."""
     if any(step.rate < 1 and not step.fixed for step, _ in rounds):
-        raise InputError("Fixed-size and Poisson batches cannot be accounted for together.")
+        raise InputError(
+            "Fixed-size and Poisson batches cannot be accounted for together."
+        )
     if not any(step.rate < 1 and step.adaptive for step, _ in rounds):
         return _rdp_epsilon(rounds, delta, relation)
     # A record replaced moves the sum by 2 C.
-    curves = [(count, renyi.fixed_size(step.rate, step.sigma / 2)) for step, count in rounds]
+    curves = [
+        (count, renyi.fixed_size(step.rate, step.sigma / 2)) for step, count in rounds
+    ]
     return renyi.epsilon(renyi.total(curves), delta)
 
 
 @lru_cache(maxsize=4096)
-def _rdp_epsilon(steps: tuple[tuple[Step, int], ...], delta: float, relation: str) -> float:
-    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent
+def _rdp_epsilon(
+    steps: tuple[tuple[Step, int], ...], delta: float, relation: str
+) -> float:
+    from dp_accounting import (
+        GaussianDpEvent,
+        PoissonSampledDpEvent,
+        SampledWithoutReplacementDpEvent,
+    )
     from dp_accounting.rdp import RdpAccountant
 
-    fixed = any(step.fixed for step, _ in steps)
-    if relation == "replace-one" and any(step.rate < 1 and not step.fixed for step, _ in steps):
-        raise InputError("Rényi accounting of Poisson sampling knows the relation add-remove only.")
-    accountant = RdpAccountant(neighboring_relation=losses.neighbouring("replace-one" if fixed else relation))
+    if relation == "replace-one" and any(
+        step.rate < 1 and not step.fixed for step, _ in steps
+    ):
+        raise InputError(
+            "Rényi accounting of Poisson sampling knows the relation add-remove only."
+        )
+    accountant = RdpAccountant(neighboring_relation=losses.neighbouring(relation))
     for step, count in steps:
         # Under replacement one record moves the sum by 2 C; this accountant leaves that factor to us.
-        doubled = fixed or relation == "replace-one"
+        doubled = relation == "replace-one"
         event: Any = GaussianDpEvent(step.sigma / 2 if doubled else step.sigma)
         if step.rate < 1 and step.fixed:
             event = SampledWithoutReplacementDpEvent(step.records, step.batch, event)

@@ -41,15 +41,21 @@ def parse(text: str, agents: int) -> list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"records must be {EXACT!r}, or whole numbers separated by commas, not {text!r}.") from None
+        raise InputError(
+            f"records must be {EXACT!r}, or whole numbers separated by commas, not {text!r}."
+        ) from None
     if len(numbers) not in (1, agents) or min(numbers) < 1:
-        raise InputError(f"records must be one number of at least 1, or one for each of {agents} agents, not {text!r}.")
+        raise InputError(
+            f"records must be one number of at least 1, or one for each of {agents} agents, not {text!r}."
+        )
     return numbers if len(numbers) == agents else numbers * agents
 
 
 def check_few(said: Sequence[int], records: Sequence[int]) -> None:
     """Refuse a number so small that a bound on the largest batch, which counts on `most_records`, would not hold."""
-    for agent, (most, count) in enumerate(zip(map(most_records, said), records, strict=True)):
+    for agent, (most, count) in enumerate(
+        zip(map(most_records, said), records, strict=True)
+    ):
         if count > most:
             raise InputError(
                 f"The bound of this algorithm counts on at most {most} records where {said[agent]} are declared, and "
@@ -79,5 +85,9 @@ def largest_batch(batch_size: int, declared: int, failure: float) -> int:
     low, high = 0, most  # P(more than high) = 0
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if bdtrc(middle, most, rate) <= failure else (middle + 1, high)
+        low, high = (
+            (low, middle)
+            if bdtrc(middle, most, rate) <= failure
+            else (middle + 1, high)
+        )
     return low + 1

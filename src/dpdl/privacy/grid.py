@@ -49,30 +49,51 @@ def excess(numbers: float, epsilon: float, delta: float) -> float:
     too far with a probability above beta: not before epsilon = 20 and 1e12 numbers.
     """
     if not SMALLEST_DELTA <= delta < 1:
-        raise InputError(f"Secure noise supports a delta from {SMALLEST_DELTA:g} to 1, not {delta:g}.")
+        raise InputError(
+            f"Secure noise supports a delta from {SMALLEST_DELTA:g} to 1, not {delta:g}."
+        )
     pairs = math.ceil(numbers / 2)
     beta = delta * math.exp(-epsilon) / 5000
     if pairs * BEYOND > beta:
         return math.inf
-    tau = -math.log1p(-LARGEST_ERROR) * math.sqrt(2 * pairs * math.log(1 / beta)) + 2 * pairs * LARGEST_ERROR**2
+    tau = (
+        -math.log1p(-LARGEST_ERROR) * math.sqrt(2 * pairs * math.log(1 / beta))
+        + 2 * pairs * LARGEST_ERROR**2
+    )
     return 2 * tau
 
 
-def perturb_on_grid(key: bytes, row: np.ndarray, std: float, into: np.ndarray) -> None:
+def perturb_on_grid(
+    key: bytes,
+    row: np.ndarray,
+    std: float,
+    into: np.ndarray,
+    compiled: bool = True,
+) -> None:
     """Write row + N(0, std^2), rounded to `grid(std)`, to `into`; one dimension, float32 or float64, maybe the same.
 
     The noise is a function of the 32-byte key alone. A key is for one row: two rows under the same noise show their
     difference. Entries that are not finite count as 0; clipping lets none come here. With -std the noise has the other
-    sign.
+    sign. Not `compiled`, numpy computes the same bits.
     """
     if row.dtype not in (np.float32, np.float64):
-        raise InputError(f"Secure noise is made for rows of float32 or float64, not {row.dtype}.")
-    assert len(key) == 32 and row.ndim == 1 and (into.shape, into.dtype) == (row.shape, row.dtype)
-    step, kernels = grid(std), native.kernels()
+        raise InputError(
+            f"Secure noise is made for rows of float32 or float64, not {row.dtype}."
+        )
+    assert (
+        len(key) == 32
+        and row.ndim == 1
+        and (into.shape, into.dtype) == (row.shape, row.dtype)
+    )
+    step, kernels = grid(std), native.kernels() if compiled else None
     if kernels is None:
         into[:] = _perturbed(key, row, std / step, step)
         return
-    perturb = kernels.dpdl_perturb_on_grid_float if row.itemsize == 4 else kernels.dpdl_perturb_on_grid_double
+    perturb = (
+        kernels.dpdl_perturb_on_grid_float
+        if row.itemsize == 4
+        else kernels.dpdl_perturb_on_grid_double
+    )
     values = np.ascontiguousarray(row)
     out = into if into.flags.c_contiguous else np.empty_like(values)
     perturb(key, values.size, values.ctypes.data, std, step, out.ctypes.data)
@@ -105,7 +126,9 @@ def _perturbed(key: bytes, row: np.ndarray, scale: float, step: float) -> np.nda
         groups = -(-piece.size // 256)
         x = np.zeros(256 * groups)
         x[: piece.size] = piece
-        blocks = np.frombuffer(stream.update(bytes(1024 * groups)), "<u4").reshape(groups, 8, 2, 8, 2)
+        blocks = np.frombuffer(stream.update(bytes(1024 * groups)), "<u4").reshape(
+            groups, 8, 2, 8, 2
+        )
         w, a = blocks.transpose(4, 0, 3, 2, 1).reshape(2, -1).astype(np.uint64)
         y = _piece(key, start // 2, w, a, x.reshape(-1, 2, 16), scale, step)
         out[start : start + PIECE] = y.reshape(-1)[: piece.size]
@@ -113,7 +136,13 @@ def _perturbed(key: bytes, row: np.ndarray, scale: float, step: float) -> np.nda
 
 
 def _piece(
-    key: bytes, first: int, w: np.ndarray, a: np.ndarray, x: np.ndarray, scale: float, step: float
+    key: bytes,
+    first: int,
+    w: np.ndarray,
+    a: np.ndarray,
+    x: np.ndarray,
+    scale: float,
+    step: float,
 ) -> np.ndarray:
     """Entries (x, 2, 16) with the noise of their pairs, of which `first` is the number of the first one."""
     q = x * (1 / step)
@@ -122,9 +151,17 @@ def _piece(
     rest = np.moveaxis(q - whole, 1, 0).reshape(2, -1)
     middle = np.array([2**31, 0, 0, 0, 0, 0, 0, 0, 2**31], np.uint64)[:, None]
     sums = rest + normals(w, a, middle, scale)
-    undecided = (np.abs(sums - np.rint(sums)) > 0.5 - MARGIN).any(axis=0) | (w < LEAST) | (w >= MOST)
+    undecided = (
+        (np.abs(sums - np.rint(sums)) > 0.5 - MARGIN).any(axis=0)
+        | (w < LEAST)
+        | (w >= MOST)
+    )
     pairs = np.flatnonzero(undecided)
-    more = np.stack([_more(key, first + pair) for pair in pairs.tolist()], axis=1) if pairs.size else middle
+    more = (
+        np.stack([_more(key, first + pair) for pair in pairs.tolist()], axis=1)
+        if pairs.size
+        else middle
+    )
     sums[:, pairs] = rest[:, pairs] + normals(w[pairs], a[pairs], more, scale)
     near = np.moveaxis(np.rint(sums).reshape(2, -1, 16), 0, 1)
     return np.asarray((whole + near) * step)
@@ -133,7 +170,9 @@ def _piece(
 def _more(key: bytes, pair: int) -> np.ndarray:
     """Nine more words of a pair."""
     state = struct.pack("<QQ", pair, 1)
-    return np.frombuffer(Cipher(ChaCha20(key, state), mode=None).encryptor().update(bytes(36)), "<u4").astype(np.uint64)
+    return np.frombuffer(
+        Cipher(ChaCha20(key, state), mode=None).encryptor().update(bytes(36)), "<u4"
+    ).astype(np.uint64)
 
 
 def normals(w: np.ndarray, a: np.ndarray, more: np.ndarray, scale: float) -> np.ndarray:
@@ -155,7 +194,9 @@ def _radius(w: np.ndarray, more: np.ndarray) -> np.ndarray:
     f = np.where(exponent == 0, -from_end, part * (1.0 + low) - 1.0)
     s = f / (2.0 + f)
     z = s * s
-    return np.asarray(np.sqrt(-4.0 * (s + s * (z * _polynomial(_LOG, z))) - _LOG_4 * exponent))
+    return np.asarray(
+        np.sqrt(-4.0 * (s + s * (z * _polynomial(_LOG, z))) - _LOG_4 * exponent)
+    )
 
 
 def _direction(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

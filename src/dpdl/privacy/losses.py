@@ -58,11 +58,18 @@ def adaptive_epsilon(rounds: tuple[Rounds, ...], delta: float, lost: float) -> f
     grid = _fitting_grid(rounds, "add-remove")
     if not _affordable(rounds, "add-remove", grid):
         return found
-    distribution, beyond = _distribution(rounds, "add-remove", grid), lost + _noise(rounds)
-    return min(found, group.epsilon(lambda e: float(distribution.get_delta(e)) + beyond, delta))
+    distribution, beyond = (
+        _distribution(rounds, "add-remove", grid),
+        lost + _noise(rounds),
+    )
+    return min(
+        found, group.epsilon(lambda e: float(distribution.get_delta(e)) + beyond, delta)
+    )
 
 
-def _on_usual_grids(rounds: tuple[Rounds, ...], delta: float, relation: str) -> tuple[float, float]:
+def _on_usual_grids(
+    rounds: tuple[Rounds, ...], delta: float, relation: str
+) -> tuple[float, float]:
     """The value, and the grid it was found on."""
     found, used = math.inf, math.inf
     for grid, enough in GRIDS:
@@ -77,7 +84,9 @@ def _on_usual_grids(rounds: tuple[Rounds, ...], delta: float, relation: str) -> 
     return found, used
 
 
-def _on_grid(rounds: tuple[Rounds, ...], delta: float, relation: str, grid: float) -> float:
+def _on_grid(
+    rounds: tuple[Rounds, ...], delta: float, relation: str, grid: float
+) -> float:
     noise = _noise(rounds)
     room = delta if 1000 * noise < delta else delta - noise
     if room <= 0:
@@ -99,10 +108,14 @@ def _distribution(rounds: tuple[Rounds, ...], relation: str, grid: float) -> Any
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
     from dp_accounting.pld import PLDAccountant
 
-    accountant = PLDAccountant(neighbouring(relation), value_discretization_interval=grid)
+    accountant = PLDAccountant(
+        neighbouring(relation), value_discretization_interval=grid
+    )
     for r in rounds:
         event: Any = GaussianDpEvent(r.sigma)
-        accountant.compose(event if r.rate >= 1 else PoissonSampledDpEvent(r.rate, event), r.count)
+        accountant.compose(
+            event if r.rate >= 1 else PoissonSampledDpEvent(r.rate, event), r.count
+        )
     return accountant
 
 
@@ -110,7 +123,9 @@ def neighbouring(relation: str) -> Any:
     """A relation as dp-accounting names it."""
     from dp_accounting import NeighboringRelation as Known
 
-    return {"add-remove": Known.ADD_OR_REMOVE_ONE, "replace-one": Known.REPLACE_ONE}[relation]
+    return {"add-remove": Known.ADD_OR_REMOVE_ONE, "replace-one": Known.REPLACE_ONE}[
+        relation
+    ]
 
 
 def _roundings(rounds: tuple[Rounds, ...]) -> int:
@@ -124,7 +139,9 @@ def _noise(rounds: tuple[Rounds, ...]) -> float:
 
 def _deviation(rounds: tuple[Rounds, ...], relation: str) -> float:
     """The deviation of the loss in what is put on the grid at once, on average."""
-    return math.sqrt(sum(r.count * _variance(r, relation) for r in rounds) / _roundings(rounds))
+    return math.sqrt(
+        sum(r.count * _variance(r, relation) for r in rounds) / _roundings(rounds)
+    )
 
 
 def _variance(r: Rounds, relation: str) -> float:
@@ -149,16 +166,24 @@ def _reach(r: Rounds, relation: str) -> float:
     """
     move = math.sqrt(r.count if r.rate >= 1 else 1) / r.sigma
     full = 10 * move + move**2 / 2
-    once = math.log1p(r.rate * math.expm1(full)) if full < 500 else full + math.log(r.rate)
+    once = (
+        math.log1p(r.rate * math.expm1(full)) if full < 500 else full + math.log(r.rate)
+    )
     return once if relation == "add-remove" else 2 * once
 
 
 def _affordable(rounds: tuple[Rounds, ...], relation: str, grid: float) -> bool:
     """Whether a grid is worth its time and memory."""
     points = _width(rounds, relation) / grid
-    return grid <= COARSEST and points <= 1.001 * MOST_POINTS and _roundings(rounds) <= MOST_ROUNDS
+    return (
+        grid <= COARSEST
+        and points <= 1.001 * MOST_POINTS
+        and _roundings(rounds) <= MOST_ROUNDS
+    )
 
 
 def _fitting_grid(rounds: tuple[Rounds, ...], relation: str) -> float:
-    wanted = min(_deviation(rounds, relation) / FINE, 0.1)  # a larger one rounds up by more than its square says
+    wanted = min(
+        _deviation(rounds, relation) / FINE, 0.1
+    )  # a larger one rounds up by more than its square says
     return max(wanted, _width(rounds, relation) / MOST_POINTS, FINEST)

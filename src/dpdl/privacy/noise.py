@@ -36,7 +36,9 @@ class Randomness(Protocol):
         """Numbers in [0, 1), float64."""
         ...
 
-    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+    def perturb(
+        self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
+    ) -> None:
         """Write row + N(0, std^2), entry by entry, to `into`; both are contiguous CPU rows, and may be the same."""
         ...
 
@@ -53,18 +55,16 @@ class Reproducible:
         """From the generator of the key."""
         return generator(self.seed, purpose, *where).random(count)
 
-    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+    def perturb(
+        self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
+    ) -> None:
         """Float32: Box-Muller on the ChaCha20 stream of the key. Float64, which is for checks: the key's generator."""
-        values, out, kernels = row.view(-1).numpy(), into.view(-1).numpy(), noise.kernels()
-        if values.dtype != np.float32:
-            np.add(values, std * generator(self.seed, purpose, *where).standard_normal(values.size), out=out)
+        values, out = row.view(-1).numpy(), into.view(-1).numpy()
+        if values.dtype == np.float32:
+            perturb_by_key(cipher_key(self.seed, purpose, *where), values, std, out)
             return
-        key = cipher_key(self.seed, purpose, *where)
-        if kernels is not None and values.flags.c_contiguous and out.flags.c_contiguous:
-            kernels.dpdl_perturb(key, values.size, values.ctypes.data, std, out.ctypes.data)
-        else:
-            stream = _stream(key, bytes(16))
-            _add(values, std, lambda size: _keyed_normals(stream, size), out)
+        normals = generator(self.seed, purpose, *where).standard_normal(values.size)
+        np.add(values, std * normals, out=out)
 
 
 @final
@@ -83,18 +83,49 @@ class Secure:
 
         A coin compared with q shows heads with probability ceil(2^53 q) / 2^53: above q by less than 2^-53.
         """
-        words = np.frombuffer(_stream(os.urandom(32), os.urandom(16)).update(bytes(8 * count)), np.uint64)
+        words = np.frombuffer(
+            _stream(os.urandom(32), os.urandom(16)).update(bytes(8 * count)), np.uint64
+        )
         return (words >> np.uint64(11)) * 2.0**-53
 
-    def perturb(self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor) -> None:
+    def perturb(
+        self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
+    ) -> None:
         """Under a key that is used for this row only."""
-        perturb_on_grid(os.urandom(32), row.view(-1).numpy(), std, into.view(-1).numpy())
+        perturb_on_grid(
+            os.urandom(32), row.view(-1).numpy(), std, into.view(-1).numpy()
+        )
+
+
+def perturb_by_key(
+    key: bytes,
+    row: np.ndarray,
+    std: float,
+    into: np.ndarray,
+    compiled: bool = True,
+) -> None:
+    """Write row + N(0, std^2) to `into`; both have one dimension and are float32.
+
+    The noise is a function of the 32-byte key alone. Not `compiled`, numpy computes the same up to
+    the rounding of the normals.
+    """
+    kernels = noise.kernels() if compiled else None
+    if kernels is not None and row.flags.c_contiguous and into.flags.c_contiguous:
+        kernels.dpdl_perturb(key, row.size, row.ctypes.data, std, into.ctypes.data)
+        return
+    stream = _stream(key, bytes(16))
+    _add(row, std, lambda size: keyed_normals(stream, size, compiled), into)
 
 
 _ZEROS = bytes(8 * PIECE)
 
 
-def _add(values: np.ndarray, std: float, normals: Callable[[int], np.ndarray], out: np.ndarray) -> None:
+def _add(
+    values: np.ndarray,
+    std: float,
+    normals: Callable[[int], np.ndarray],
+    out: np.ndarray,
+) -> None:
     """Write values + std times the next float64 normals to `out`; the sum is rounded once."""
     for start in range(0, values.size, PIECE):
         piece = values[start : start + PIECE]
@@ -115,9 +146,9 @@ def _words(stream: CipherContext, count: int) -> np.ndarray:
     return words
 
 
-def _normals(words: np.ndarray) -> np.ndarray:
+def normals(words: np.ndarray, compiled: bool = True) -> np.ndarray:
     """Box-Muller on 53 bits of each of an even number of words, which may be overwritten."""
-    kernels = noise.kernels()
+    kernels = noise.kernels() if compiled else None
     if kernels is not None:
         kernels.dpdl_normals(words.ctypes.data, words.size // 2)
         return words.view(np.float64)
@@ -126,11 +157,16 @@ def _normals(words: np.ndarray) -> np.ndarray:
     return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])
 
 
-def _keyed_normals(stream: CipherContext, size: int) -> np.ndarray:
+def keyed_normals(
+    stream: CipherContext, size: int, compiled: bool = True
+) -> np.ndarray:
     """What `dpdl_perturb` in `noise.c` computes in float32."""
     groups = -(-size // 256)
-    words = _words(stream, 128 * groups).view("<u4").reshape(groups, 16, 8, 2)  # group, block, pair
-    middle = 2 * words.astype(np.uint64) + 1 << np.uint64(31)  # (w + 1/2) / 2^32 as a part of 2^64
+    # Group, block, pair, and which word of the pair.
+    words = _words(stream, 128 * groups).view("<u4").reshape(groups, 16, 8, 2)
+    # (w + 1/2) / 2^32 as a part of 2^64.
+    middle = 2 * words.astype(np.uint64) + 1 << np.uint64(31)
     w, v = np.moveaxis(middle, (3, 2), (0, 2))
-    normals = _normals(np.concatenate([-w.ravel(), v.ravel()]))  # -w: a radius is computed from 1 - u
-    return np.stack(list(normals.reshape(2, groups, 8, 16)), axis=2).reshape(-1)[:size]
+    # -w: a radius is computed from 1 - u.
+    drawn = normals(np.concatenate([-w.ravel(), v.ravel()]), compiled)
+    return np.stack(list(drawn.reshape(2, groups, 8, 16)), axis=2).reshape(-1)[:size]

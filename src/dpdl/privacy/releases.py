@@ -15,4 +15,6 @@ class Release:
     private: bool  # carries a Gaussian release of its own; otherwise computed from releases and from `carries`
     carries: str  # prose: what is in it
     sensitivity: float | None = None  # of a private one: how far one record moves it
-    noise_multiplier: float | None = None  # of a private one: deviation of the noise over the sensitivity
+    noise_multiplier: float | None = (
+        None  # of a private one: deviation of the noise over the sensitivity
+    )

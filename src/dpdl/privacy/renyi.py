@@ -83,14 +83,18 @@ def total(curves: Iterable[tuple[int, Curve]]) -> Curve:
 def _sampled(rate: float, sigma: float) -> Curve:
     if rate >= 1:
         return np.array(ORDERS) / (2 * sigma**2)
-    return np.array([_log_one_plus(_log_terms(rate, sigma, a)) / (a - 1) for a in ORDERS])
+    return np.array(
+        [_log_one_plus(_log_terms(rate, sigma, a)) / (a - 1) for a in ORDERS]
+    )
 
 
 def _log_terms(rate: float, sigma: float, order: int) -> Curve:
     """Logarithms of the terms of A - 1."""
     k = np.arange(2, order + 1)
     exponent = k * (k - 1.0) / (2 * sigma**2)
-    terms: Curve = _log_binomials(order) + k * np.log(rate) + (order - k) * np.log1p(-rate)
+    terms: Curve = (
+        _log_binomials(order) + k * np.log(rate) + (order - k) * np.log1p(-rate)
+    )
     return terms + exponent + np.log(-np.expm1(-exponent))
 
 
@@ -100,7 +104,12 @@ def fixed_size(rate: float, sigma: float) -> Curve:
     if rate >= 1:
         return _sampled(rate, sigma)
     even = _log_even_moments(sigma)
-    return np.array([_log_one_plus(_log_fixed_terms(rate, sigma, a, even)) / (a - 1) for a in ORDERS])
+    return np.array(
+        [
+            _log_one_plus(_log_fixed_terms(rate, sigma, a, even)) / (a - 1)
+            for a in ORDERS
+        ]
+    )
 
 
 def _log_fixed_terms(rate: float, sigma: float, order: int, even: Curve) -> Curve:
@@ -125,7 +134,11 @@ def _log_even_moments(sigma: float) -> Curve:
     z = np.arange(-30.0, LARGEST_MOMENT / sigma + 30.0, spacing)
     loss = z / sigma - 1 / (2 * sigma**2)
     # log |exp(loss) - 1|, in which the 1 does not show at 50, and a loss of 0 has no logarithm.
-    ratio = np.where(loss > 50, loss, np.log(np.maximum(np.abs(np.expm1(np.minimum(loss, 50))), 1e-300)))
+    ratio = np.where(
+        loss > 50,
+        loss,
+        np.log(np.maximum(np.abs(np.expm1(np.minimum(loss, 50))), 1e-300)),
+    )
     weight = np.log(spacing / np.sqrt(2 * np.pi)) - z**2 / 2
     return np.array([_log_sum(power * ratio + weight) for power in powers])
 

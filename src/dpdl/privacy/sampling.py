@@ -1,40 +1,46 @@
-"""Which records an agent uses in a round. The draw is private; its rate, and so the size B it aims at, is public."""
+"""Which records an agent uses in a round. The draw is private; the size B it aims at is public.
+
+Two ways, and no others: `Mechanism` accounts for these. Both know B, and the number of records
+that every agent declared, which is public as well.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from dpdl.privacy.noise import Randomness
+from dpdl.errors import InputError
 
-
-class Sampling(Protocol):
-    """Draws record numbers of one agent."""
-
-    def __call__(self, records: int, randomness: Randomness, round: int, agent: int) -> np.ndarray:
-        """Ascending record numbers out of `range(records)`."""
-        ...
+if TYPE_CHECKING:
+    from dpdl.privacy.noise import Randomness
 
 
 @final
 @dataclass(frozen=True)
 class Poisson:
-    """Every record takes part with probability B / declared, independently. The batch may be empty.
+    """Every record takes part with probability B / declared, independently; none may.
 
-    The rate is a public constant: whether a record takes part does not depend on how many others there are.
+    The rate is a public constant: whether a record takes part does not depend on how many others
+    there are.
     """
 
-    batch_size: int
-    declared: tuple[int, ...]  # the number of records that every agent declared
+    batch_size: int  # B, expected
+    declared: tuple[int, ...] = field(repr=False)  # records of every agent
+    fixed = False
+
+    def __post_init__(self) -> None:
+        _check(self.batch_size, self.declared)
 
     def rate(self, agent: int) -> float:
         """The probability q_i; 1 where fewer than B records are declared."""
         return min(1.0, self.batch_size / self.declared[agent])
 
-    def __call__(self, records: int, randomness: Randomness, round: int, agent: int) -> np.ndarray:
-        """One coin per record."""
+    def draw(
+        self, records: int, randomness: Randomness, round: int, agent: int
+    ) -> np.ndarray:
+        """Ascending record numbers out of `range(records)`: one coin per record."""
         coins = randomness.uniform(records, "batch", round, agent)
         return np.flatnonzero(coins < self.rate(agent))
 
@@ -42,11 +48,34 @@ class Poisson:
 @final
 @dataclass(frozen=True)
 class FixedSize:
-    """Exactly B records without replacement."""
+    """Exactly B records without replacement, or all where there are fewer."""
 
-    batch_size: int
+    batch_size: int  # B
+    declared: tuple[int, ...] = field(repr=False)
+    fixed = True
 
-    def __call__(self, records: int, randomness: Randomness, round: int, agent: int) -> np.ndarray:
-        """The B records with the smallest coins."""
+    def __post_init__(self) -> None:
+        _check(self.batch_size, self.declared)
+
+    def rate(self, agent: int) -> float:
+        """The share of the declared records that takes part."""
+        return min(1.0, self.batch_size / self.declared[agent])
+
+    def draw(
+        self, records: int, randomness: Randomness, round: int, agent: int
+    ) -> np.ndarray:
+        """Ascending record numbers: those with the B smallest coins."""
         coins = randomness.uniform(records, "batch", round, agent)
         return np.sort(np.argsort(coins, kind="stable")[: self.batch_size])
+
+
+Sampling = Poisson | FixedSize
+
+
+def _check(batch_size: int, declared: tuple[int, ...]) -> None:
+    if type(batch_size) is not int or batch_size < 1:
+        raise InputError(
+            f"batch must be a whole number of at least 1, not {batch_size}."
+        )
+    if not declared or min(declared) < 1:
+        raise InputError("records must be at least 1 for every agent.")

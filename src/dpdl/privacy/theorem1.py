@@ -73,7 +73,9 @@ class Theorem1:
                 f"epsilon is {epsilon:.3g}."
             )
         if sigma <= 1:
-            found.append(f"Theorem 1's lemma asks for sigma > 1, but its sigma is {sigma:.3g}.")
+            found.append(
+                f"Theorem 1's lemma asks for sigma > 1, but its sigma is {sigma:.3g}."
+            )
         return found
 
     @property
@@ -83,7 +85,13 @@ class Theorem1:
 
     def _scale(self, sensitivity: float, weight: float) -> float:
         spread = math.sqrt(self.rounds * math.log(1 / self.delta))
-        return sensitivity * self.c2 * self.rate * spread / math.sqrt(self.fewest_neighbours / weight)
+        return (
+            sensitivity
+            * self.c2
+            * self.rate
+            * spread
+            / math.sqrt(self.fewest_neighbours / weight)
+        )
 
     def sigma(self, epsilon: float) -> float:
         """The smallest noise multiplier the theorem asks for."""

@@ -27,14 +27,22 @@ class Threat:
     def key(self) -> str:
         """Its name in JSON."""
         if self.kind == "neighbours":
-            return "neighbour" if self.neighbours == 1 else f"neighbours:{self.neighbours}"
+            return (
+                "neighbour" if self.neighbours == 1 else f"neighbours:{self.neighbours}"
+            )
         return self.kind.replace("-", "_")
 
     def __str__(self) -> str:
-        return f"neighbours:{self.neighbours}" if self.kind == "neighbours" else self.kind
+        return (
+            f"neighbours:{self.neighbours}" if self.kind == "neighbours" else self.kind
+        )
 
 
-EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL = Threat("eavesdropper"), Threat("neighbours", 1), Threat("final-model")
+EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL = (
+    Threat("eavesdropper"),
+    Threat("neighbours", 1),
+    Threat("final-model"),
+)
 USUAL = (EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL)
 
 
@@ -46,5 +54,7 @@ def threat(text: str) -> Threat:
     if kind != "neighbours":
         raise unknown("threat", text, ["eavesdropper", "final-model", "neighbours:K"])
     if not count.isascii() or not count.isdigit() or int(count) < 1:
-        raise InputError(f"threat {text!r} must be neighbours:K with K a whole number of at least 1.")
+        raise InputError(
+            f"threat {text!r} must be neighbours:K with K a whole number of at least 1."
+        )
     return Threat(kind, int(count))

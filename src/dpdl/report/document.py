@@ -1,4 +1,7 @@
-"""A document of typed parts, written once and shown as plain text or as an HTML page: both say the same."""
+"""A document of typed parts, written once and shown as plain text or as an HTML page.
+
+Both say the same.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,15 @@ import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dpdl.report.page import Section, alarm, bullets, page, paragraphs, public, words_table
+from dpdl.report.page import (
+    Section,
+    alarm,
+    bullets,
+    page,
+    paragraphs,
+    public,
+    words_table,
+)
 
 WIDTH = 96
 """Characters of a line of text."""
@@ -63,7 +74,10 @@ class Document(NamedTuple):
 # ------------------------------------------------------------------ HTML
 def as_html(document: Document) -> str:
     """One self-contained page."""
-    sections = [Section(c.key, c.title, [public(*map(_html, c.blocks))]) for c in document.chapters]
+    sections = [
+        Section(c.key, c.title, [public(*map(_html, c.blocks))])
+        for c in document.chapters
+    ]
     notice = "\n".join(map(_html, document.alarms))
     return page(document.title, document.about, sections, document.foot, notice)
 
@@ -83,9 +97,16 @@ def _html(block: Block) -> str:
 # ------------------------------------------------------------------ text
 def as_text(document: Document) -> str:
     """The same in lines of at most `WIDTH` characters, as far as words allow."""
-    parts = [_underlined(document.title, "="), _wrapped(document.about), *map(_text, document.alarms)]
+    parts = [
+        _underlined(document.title, "="),
+        _wrapped(document.about),
+        *map(_text, document.alarms),
+    ]
     for number, chapter in enumerate(document.chapters, 1):
-        parts += [_underlined(f"{number}. {chapter.title}", "-"), *map(_text, chapter.blocks)]
+        parts += [
+            _underlined(f"{number}. {chapter.title}", "-"),
+            *map(_text, chapter.blocks),
+        ]
     return "\n\n".join([*parts, document.foot]) + "\n"
 
 
@@ -106,14 +127,22 @@ def _text(block: Block) -> str:
 
 
 def _wrapped(text: str, indent: str = "", width: int = WIDTH) -> str:
-    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns side by side; the widest ones give way until a line fits, but no word is broken."""
     columns = list(zip(head, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    least = [max(len(word) for cell in column for word in cell.split()) for column in columns]
+    least = [
+        max(len(word) for cell in column for word in cell.split()) for column in columns
+    ]
     while sum(widths) > WIDTH - 2 * (len(widths) - 1):
         wide = [k for k, width in enumerate(widths) if width > least[k]]
         if not wide:
@@ -126,6 +155,14 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    cells = [_wrapped(cell, width=width).split("\n") for cell, width in zip(row, widths, strict=True)]
+    cells = [
+        _wrapped(cell, width=width).split("\n")
+        for cell, width in zip(row, widths, strict=True)
+    ]
     lines = itertools.zip_longest(*cells, fillvalue="")
-    return ["  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return [
+        "  ".join(
+            f"{text:{width}}" for text, width in zip(line, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    ]

@@ -1,8 +1,8 @@
 """Pictures of graphs and partitions, as PNG, SVG or PDF files.
 
-Each picture has a pure function that builds the matplotlib `Figure` (for notebooks and tests) and one that
-draws it into a file. Nothing here touches matplotlib's global state. The colours are Okabe and Ito's, which
-stay apart for colour-blind readers, and shades differ in brightness.
+Each picture has a pure function that builds the matplotlib `Figure` (for notebooks and tests) and
+one that draws it into a file. Nothing here touches matplotlib's global state. The colours are Okabe
+and Ito's, which stay apart for colour-blind readers, and shades differ in brightness.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ SHADES = ("#B9D3E6", "#08306B")
 FORMATS = (".png", ".svg", ".pdf")
 DPI = 150
 MOST_EDGES = 6_000
-"""More lines than this make a solid disc and a huge file; a random selection shows the same shape."""
+"""More lines than this make a solid disc and a huge file; a random selection shows the same
+shape."""
 
 Points = npt.NDArray[np.float64]
 
@@ -49,7 +50,9 @@ def save(figure: Figure, path: str | Path) -> Path:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise InputError(f"A figure must be named PATH.png, PATH.svg or PATH.pdf, not {str(path)!r}.")
+        raise InputError(
+            f"A figure must be named PATH.png, PATH.svg or PATH.pdf, not {str(path)!r}."
+        )
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     try:
@@ -57,7 +60,9 @@ def save(figure: Figure, path: str | Path) -> Path:
         part.replace(path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"The figure {str(path)!r} cannot be written ({reason}).") from None
+        raise InputError(
+            f"The figure {str(path)!r} cannot be written ({reason})."
+        ) from None
     finally:
         _remove(part)
     return path
@@ -84,10 +89,27 @@ def graph_figure(graph: Graph) -> Figure:
     room = 196 * spacing(points)
     wide = float(np.clip(0.7 * room if room > 14 else 0.45 * room, 2, 27))
     x, y = points.T
-    axes.scatter(x, y, s=wide**2, c=PAPER, edgecolors=BLUE, linewidths=min(1.6, wide / 5), zorder=3)
+    axes.scatter(
+        x,
+        y,
+        s=wide**2,
+        c=PAPER,
+        edgecolors=BLUE,
+        linewidths=min(1.6, wide / 5),
+        zorder=3,
+    )
     if room > 14:
         for agent, (x, y) in enumerate(points):
-            axes.text(x, y, str(agent), size=0.42 * wide, color=INK, ha="center", va="center_baseline", zorder=4)
+            axes.text(
+                x,
+                y,
+                str(agent),
+                size=0.42 * wide,
+                color=INK,
+                ha="center",
+                va="center_baseline",
+                zorder=4,
+            )
     _title(figure, graph.name, _summary(graph, drawn))
     return figure
 
@@ -107,7 +129,9 @@ def _draw_edges(axes: Axes, graph: Graph, points: Points) -> int:
     if len(pairs) == 0:
         return 0
     if len(pairs) > MOST_EDGES:
-        pairs = pairs[generator(0, "figure-edges").choice(len(pairs), MOST_EDGES, replace=False)]
+        pairs = pairs[
+            generator(0, "figure-edges").choice(len(pairs), MOST_EDGES, replace=False)
+        ]
     weight = graph.W[pairs[:, 0], pairs[:, 1]]
     pairs, weight = pairs[np.argsort(weight, kind="stable")], np.sort(weight)
     low, high = float(weight[0]), float(weight[-1])
@@ -125,7 +149,9 @@ def _draw_edges(axes: Axes, graph: Graph, points: Points) -> int:
     )
     axes.add_collection(lines)
     if equal:
-        axes.text(1.15, -1.17, f"every edge weighs {low:.3g}", size=9, color=SOFT, ha="right")
+        axes.text(
+            1.15, -1.17, f"every edge weighs {low:.3g}", size=9, color=SOFT, ha="right"
+        )
     else:
         lines.set(cmap=shades, norm=Normalize(low, high))
         inset = axes.inset_axes((0.7, -0.01, 0.3, 0.013))
@@ -137,7 +163,7 @@ def _draw_edges(axes: Axes, graph: Graph, points: Points) -> int:
 
 
 def partition_figure(counts: npt.ArrayLike, title: str) -> Figure:
-    """Records of each class (down) at each agent (across), with the total of each agent above its column.
+    """Records of each class (down) at each agent (across), with each agent's total above.
 
     `counts[i, c]` is the number of records of class c that agent i holds: one row per agent.
     """
@@ -146,15 +172,24 @@ def partition_figure(counts: npt.ArrayLike, title: str) -> Figure:
 
     table = _counts(counts).T
     classes, agents = table.shape
-    width, height = float(np.clip(2.2 + 0.5 * agents, 5.5, 14)), float(np.clip(2.4 + 0.36 * classes, 4, 12))
+    width, height = (
+        float(np.clip(2.2 + 0.5 * agents, 5.5, 14)),
+        float(np.clip(2.4 + 0.36 * classes, 4, 12)),
+    )
     figure = Figure(figsize=(width, height), facecolor="white", layout="constrained")
-    grid = figure.add_gridspec(2, 2, height_ratios=[0.8, height - 1.8], width_ratios=[1, 0.18 / width])
+    grid = figure.add_gridspec(
+        2, 2, height_ratios=[0.8, height - 1.8], width_ratios=[1, 0.18 / width]
+    )
     heat = figure.add_subplot(grid[1, 0])
-    image = heat.imshow(table, cmap="Blues", aspect="auto", vmin=0, vmax=max(1, int(table.max())))
+    image = heat.imshow(
+        table, cmap="Blues", aspect="auto", vmin=0, vmax=max(1, int(table.max()))
+    )
     heat.set(xlabel="agent", ylabel="class")
     style(heat, grid=False)
     _whole_ticks(heat, agents, classes)
-    bar = figure.colorbar(image, cax=figure.add_subplot(grid[1, 1]), ticks=MaxNLocator(6, integer=True))
+    bar = figure.colorbar(
+        image, cax=figure.add_subplot(grid[1, 1]), ticks=MaxNLocator(6, integer=True)
+    )
     bar.set_label("records of a class")
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=9, length=3)
@@ -167,8 +202,15 @@ def partition_figure(counts: npt.ArrayLike, title: str) -> Figure:
 
 def _counts(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     table = np.asarray(counts)
-    if table.ndim != 2 or table.size == 0 or table.dtype.kind not in "iu" or (table < 0).any():
-        raise InputError("Counts must be a table of whole numbers of at least 0, one row per agent.")
+    if (
+        table.ndim != 2
+        or table.size == 0
+        or table.dtype.kind not in "iu"
+        or (table < 0).any()
+    ):
+        raise InputError(
+            "Counts must be a table of whole numbers of at least 0, one row per agent."
+        )
     return table.astype(np.int64)
 
 
@@ -177,11 +219,18 @@ def _write_cells(axes: Axes, table: npt.NDArray[np.int64], size: float) -> None:
         return
     for (row, column), count in np.ndenumerate(table):
         shade = "white" if count > 0.55 * table.max() else INK if count else "#B0B6BF"
-        axes.text(column, row, str(count), size=size, color=shade, ha="center", va="center")
+        axes.text(
+            column, row, str(count), size=size, color=shade, ha="center", va="center"
+        )
 
 
 def _draw_totals(axes: Axes, totals: npt.NDArray[np.int64], room: float) -> None:
-    axes.bar(np.arange(len(totals)), totals, width=0.8 if len(totals) <= 60 else 1.0, color=SHADES[0])
+    axes.bar(
+        np.arange(len(totals)),
+        totals,
+        width=0.8 if len(totals) <= 60 else 1.0,
+        color=SHADES[0],
+    )
     axes.set(ylabel="total", ylim=(0, 1.6 * max(1, int(totals.max()))), yticks=[])
     style(axes, grid=False)
     axes.tick_params(labelbottom=False, bottom=False)
@@ -203,8 +252,12 @@ def _draw_totals(axes: Axes, totals: npt.NDArray[np.int64], room: float) -> None
 
 
 def _whole_ticks(axes: Axes, across: int, down: int) -> None:
-    axes.set_xticks(np.arange(0, across, 1 if across <= 40 else 10 ** int(np.log10(across / 2))))
-    axes.set_yticks(np.arange(0, down, 1 if down <= 40 else 10 ** int(np.log10(down / 2))))
+    axes.set_xticks(
+        np.arange(0, across, 1 if across <= 40 else 10 ** int(np.log10(across / 2)))
+    )
+    axes.set_yticks(
+        np.arange(0, down, 1 if down <= 40 else 10 ** int(np.log10(down / 2)))
+    )
 
 
 def style(axes: Axes, grid: bool) -> None:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL, LARGE, ACROSS = 1.05, 2.0, 9.0
-"""The narrowest and the widest image; between them, the images of a row are `ACROSS` wide together."""
+"""The narrowest and the widest image; between them, the images of a row are `ACROSS` wide
+together."""
 EDGE, GAP, NEAR = 0.15, 0.12, 0.04
 """Space around the figure, between images, and between an image and its text."""
 LABEL, LINE = 1.4, 1.2
@@ -36,40 +37,71 @@ Captions = Mapping[str, Sequence[str]]
 Picture = npt.NDArray[np.float64]
 
 
-def draw_gallery(columns: Sequence[str], rows: Rows, captions: Captions, title: str, path: str | Path) -> Path:
+def draw_gallery(
+    columns: Sequence[str], rows: Rows, captions: Captions, title: str, path: str | Path
+) -> Path:
     """Write the picture of `gallery_figure`."""
     return save(gallery_figure(columns, rows, captions, title), path)
 
 
-def gallery_figure(columns: Sequence[str], rows: Rows, captions: Captions, title: str) -> Figure:
-    """A grid of images: `rows[name][k]` is in the row of that name, under `columns[k]` and above its caption.
+def gallery_figure(
+    columns: Sequence[str], rows: Rows, captions: Captions, title: str
+) -> Figure:
+    """A grid of images.
 
-    An image is `(C, H, W)` with 1 or 3 channels and pixels in [0, 1], which are black to white in every cell: no
-    contrast is stretched. None is an empty cell. A row may have no captions, for instance the truth.
+    `rows[name][k]` is in the row of that name, under `columns[k]` and above its caption.
+
+    An image is `(C, H, W)` with 1 or 3 channels and pixels in [0, 1], which are black to white in
+    every cell: no contrast is stretched. None is an empty cell. A row may have no captions, for
+    instance the truth.
     """
     _check(columns, rows, captions)
-    pictures = {name: [_picture(name, image) for image in images] for name, images in rows.items()}
+    pictures = {
+        name: [_picture(name, image) for image in images]
+        for name, images in rows.items()
+    }
     side = _side(columns, captions)
     shapes = [p.shape for row in pictures.values() for p in row if p is not None]
     tall = side * max((height / width for height, width, *_ in shapes), default=1.0)
     heads = [_wrap(head, side - GAP, NAME) for head in columns]
     labels = [_wrap(name, LABEL, NAME) for name in rows]
-    below = [[_wrap(caption, side - GAP, CAPTION) for caption in captions.get(name, ())] for name in rows]
+    below = [
+        [_wrap(caption, side - GAP, CAPTION) for caption in captions.get(name, ())]
+        for name in rows
+    ]
 
     left = EDGE + max(_width(label, NAME) for label in labels) + GAP
-    width = max(left + len(columns) * (side + GAP) - GAP + EDGE, 2 * EDGE + _least([title], TITLE))
+    width = max(
+        left + len(columns) * (side + GAP) - GAP + EDGE,
+        2 * EDGE + _least([title], TITLE),
+    )
     title = _wrap(title, width - 2 * EDGE, TITLE)
     top = EDGE + _height([title], TITLE) + GAP + _height(heads, NAME)
-    tops = list(accumulate((tall + _height(row, CAPTION) + GAP for row in below), initial=top))
+    tops = list(
+        accumulate((tall + _height(row, CAPTION) + GAP for row in below), initial=top)
+    )
 
     page = _page(width, tops.pop() - GAP + EDGE)
     page.write(title, width / 2, EDGE, TITLE, ha="center", va="top", weight="bold")
     for k, head in enumerate(heads):
-        page.write(head, left + k * (side + GAP) + side / 2, top - NEAR, NAME, ha="center", va="bottom")
-    for y, label, row, words in zip(tops, labels, pictures.values(), below, strict=True):
+        page.write(
+            head,
+            left + k * (side + GAP) + side / 2,
+            top - NEAR,
+            NAME,
+            ha="center",
+            va="bottom",
+        )
+    for y, label, row, words in zip(
+        tops, labels, pictures.values(), below, strict=True
+    ):
         page.write(label, left - GAP, y + tall / 2, NAME, ha="right", va="center")
         for k, picture in enumerate(row):
-            page.show(picture, (left + k * (side + GAP), y, side, tall), words[k] if words else "")
+            page.show(
+                picture,
+                (left + k * (side + GAP), y, side, tall),
+                words[k] if words else "",
+            )
     return page.figure
 
 
@@ -79,9 +111,14 @@ def _check(columns: Sequence[str], rows: Rows, captions: Captions) -> None:
     for kind, group in (("images", rows), ("captions", captions)):
         for name, cells in group.items():
             if name not in rows:
-                raise InputError(f"There are captions for {name!r}, which is no row: {', '.join(rows)}.")
+                raise InputError(
+                    f"There are captions for {name!r}, which is no row: "
+                    f"{', '.join(rows)}."
+                )
             if len(cells) != len(columns):
-                raise InputError(f"Row {name!r} has {len(cells)} {kind} for {len(columns)} columns.")
+                raise InputError(
+                    f"Row {name!r} has {len(cells)} {kind} for {len(columns)} columns."
+                )
 
 
 def _side(columns: Sequence[str], captions: Captions) -> float:
@@ -96,7 +133,10 @@ def _picture(name: str, image: Tensor | None) -> Picture | None:
     if image is None:
         return None
     if image.ndim != 3 or image.shape[0] not in (1, 3) or image.numel() == 0:
-        raise InputError(f"Row {name!r}: an image must be (1, H, W) or (3, H, W), not {tuple(image.shape)}.")
+        raise InputError(
+            f"Row {name!r}: an image must be (1, H, W) or (3, H, W), not "
+            f"{tuple(image.shape)}."
+        )
     pixels: Picture = image.detach().cpu().double().numpy()
     if not ((pixels >= 0) & (pixels <= 1)).all():
         raise InputError(f"Row {name!r}: the pixels of an image must be in [0, 1].")
@@ -112,19 +152,58 @@ class _Page:
     width: float
     height: float
 
-    def write(self, text: str, x: float, y: float, size: float, colour: str = INK, **style: Any) -> None:
+    def write(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        size: float,
+        colour: str = INK,
+        **style: Any,
+    ) -> None:
         place = x / self.width, 1 - y / self.height
-        self.figure.text(*place, text, size=size, color=colour, parse_math=False, linespacing=LINE, **style)
+        self.figure.text(
+            *place,
+            text,
+            size=size,
+            color=colour,
+            parse_math=False,
+            linespacing=LINE,
+            **style,
+        )
 
-    def show(self, picture: Picture | None, box: tuple[float, float, float, float], caption: str) -> None:
-        """A picture in the box `(x, y, width, height)` and its caption below; without one, a dash."""
+    def show(
+        self,
+        picture: Picture | None,
+        box: tuple[float, float, float, float],
+        caption: str,
+    ) -> None:
+        """A picture in the box `(x, y, width, height)` and its caption below.
+
+        Without one, a dash.
+        """
         x, y, wide, tall = box
         if caption:
-            self.write(caption, x + wide / 2, y + tall + NEAR, CAPTION, SOFT, ha="center", va="top")
+            self.write(
+                caption,
+                x + wide / 2,
+                y + tall + NEAR,
+                CAPTION,
+                SOFT,
+                ha="center",
+                va="top",
+            )
         if picture is None:
-            self.write("–", x + wide / 2, y + tall / 2, NAME, SOFT, ha="center", va="center")
+            self.write(
+                "–", x + wide / 2, y + tall / 2, NAME, SOFT, ha="center", va="center"
+            )
             return
-        share = x / self.width, 1 - (y + tall) / self.height, wide / self.width, tall / self.height
+        share = (
+            x / self.width,
+            1 - (y + tall) / self.height,
+            wide / self.width,
+            tall / self.height,
+        )
         axes = self.figure.add_axes(share, xticks=[], yticks=[])
         axes.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
         axes.spines[:].set(color=SOFT, linewidth=0.5)
@@ -149,7 +228,9 @@ def _parts(text: str) -> list[str]:
 
 def _least(texts: Sequence[str], size: float) -> float:
     """The width that the texts need even when broken wherever they may be."""
-    return max((_width(part, size) for text in texts for part in _parts(text)), default=0.0)
+    return max(
+        (_width(part, size) for text in texts for part in _parts(text)), default=0.0
+    )
 
 
 def _wrap(text: str, room: float, size: float) -> str:
@@ -166,11 +247,17 @@ def _wrap(text: str, room: float, size: float) -> str:
 
 
 def _width(text: str, size: float) -> float:
-    """The width of the widest line, and 5% since drawn letters begin on whole pixels. Only titles are bold."""
+    """The width of the widest line, and 5% since drawn letters begin on whole pixels.
+
+    Only titles are bold.
+    """
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=size, weight="bold" if size == TITLE else "normal")
     lines = text.splitlines() or [""]
-    points = max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines)
+    points = max(
+        text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
+        for line in lines
+    )
     return 1.05 * points / 72

@@ -8,9 +8,14 @@ RED, BLUSH, RUST = "#B3261E", "#FDECEA", "#9A4300"
 """What must not be overlooked: a border, its ground, and words on white."""
 BELOW = ("#FBE9DC", "#F6C9A6", "#F0A970")
 ABOVE = ("#E1EFF8", "#B3D6EC", "#85BDE0")
-"""Orange and blue, which all eyes tell apart, from little to much. Ink is readable on each of them."""
+"""Orange and blue, which all eyes tell apart, from little to much. Ink is readable on each of
+them."""
 
-SHADES = {f"{name}-{k}": colour for name, row in (("below", BELOW), ("above", ABOVE)) for k, colour in enumerate(row)}
+SHADES = {
+    f"{name}-{k}": colour
+    for name, row in (("below", BELOW), ("above", ABOVE))
+    for k, colour in enumerate(row)
+}
 
 STYLE = f"""
 :root {{ color-scheme: light; }}

@@ -1,4 +1,7 @@
-"""One HTML page that opens anywhere: style, pictures and script are in it, and it asks nobody for anything."""
+"""One HTML page that opens anywhere.
+
+Style, pictures and script are in it, and it asks nobody for anything.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from typing import NamedTuple
 
 from dpdl.report.look import SCRIPT, STYLE
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src "
+    "'unsafe-inline'"
+)
 LONG = 30
 """Characters on one line of a cell."""
 MARK = '<div class="private"><p class="mark">Not covered by epsilon</p>'
@@ -21,11 +27,16 @@ BOX = '<div class="wide" role="region" tabindex="0" aria-label="{}">'
 
 
 class Part(NamedTuple):
-    """A piece of a section. A page for everybody has only what is marked as public: what nobody marked is left out."""
+    """A piece of a section.
+
+    A page for everybody has only what is marked as public: what nobody marked is left out.
+    """
 
     html: str
     public: bool = False  # epsilon covers it, or it is about no record
-    what: str = "something that nobody marked as covered"  # of a private one: what it shows
+    what: str = (
+        "something that nobody marked as covered"  # of a private one: what it shows
+    )
 
 
 class Section(NamedTuple):
@@ -62,11 +73,16 @@ class Number(NamedTuple):
     shade: str = ""
 
 
-def page(title: str, about: str, sections: Sequence[Section], foot: str, notice: str = "") -> str:
+def page(
+    title: str, about: str, sections: Sequence[Section], foot: str, notice: str = ""
+) -> str:
     """The whole page; `notice` is the HTML above all sections."""
     sections = _distinct(sections)
     links = "\n".join(f'<a href="#{s.key}">{escape(s.title)}</a>' for s in sections)
-    parts = "\n".join(f'<section id="{s.key}">\n<h2>{escape(s.title)}</h2>\n{_marked(s)}\n</section>' for s in sections)
+    parts = "\n".join(
+        f'<section id="{s.key}">\n<h2>{escape(s.title)}</h2>\n{_marked(s)}\n</section>'
+        for s in sections
+    )
     script = f"<script>{SCRIPT}</script>\n" if LIVE in parts else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -97,7 +113,10 @@ def page(title: str, about: str, sections: Sequence[Section], foot: str, notice:
 
 def _marked(section: Section) -> str:
     """All parts; those that are not public carry a mark."""
-    return "\n".join(part.html if part.public else f"{MARK}\n{part.html}\n</div>" for part in section.parts)
+    return "\n".join(
+        part.html if part.public else f"{MARK}\n{part.html}\n</div>"
+        for part in section.parts
+    )
 
 
 def _distinct(sections: Sequence[Section]) -> list[Section]:
@@ -107,7 +126,9 @@ def _distinct(sections: Sequence[Section]) -> list[Section]:
     for section in sections:
         seen[section.key] += 1
         again = seen[section.key]
-        found.append(section if again == 1 else section._replace(key=f"{section.key}.{again}"))
+        found.append(
+            section if again == 1 else section._replace(key=f"{section.key}.{again}")
+        )
     return found
 
 
@@ -128,7 +149,9 @@ def alarm(text: str) -> str:
 
 def bullets(items: Iterable[str]) -> str:
     """A list."""
-    return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>"
+    return (
+        "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>"
+    )
 
 
 def heading(text: str) -> str:
@@ -138,18 +161,26 @@ def heading(text: str) -> str:
 
 def facts(values: Mapping[str, str]) -> str:
     """Names and values, in as many columns as there is room for."""
-    pairs = (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in values.items())
+    pairs = (
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in values.items()
+    )
     return "<dl>\n" + "\n".join(pairs) + "\n</dl>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
     """A table; narrow screens scroll it by itself."""
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "\n".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
     return _boxed("<table", heads, body, caption)
 
 
-def words_table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+def words_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], caption: str
+) -> str:
     """A table of words: all cells begin at the left, and long ones are broken."""
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     body = "\n".join("<tr>" + "".join(map(_word_cell, row)) + "</tr>" for row in rows)
@@ -161,19 +192,30 @@ def _word_cell(cell: str) -> str:
     return f"<td{kind}>{escape(cell)}</td>"
 
 
-def live_table(head: Sequence[str], rows: Sequence[Sequence[str | Number]], caption: str) -> str:
-    """A table with at least one row that a script makes sortable and searchable; it is complete without the script."""
+def live_table(
+    head: Sequence[str], rows: Sequence[Sequence[str | Number]], caption: str
+) -> str:
+    """A table with at least one row that a script makes sortable and searchable.
+
+    It is complete without the script.
+    """
     kinds = [' class="word"' if isinstance(cell, str) else "" for cell in rows[0]]
-    heads = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(head, kinds, strict=True))
+    heads = "".join(
+        f'<th scope="col"{kind}>{escape(name)}</th>'
+        for name, kind in zip(head, kinds, strict=True)
+    )
     body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return _boxed(LIVE, heads, body, caption)
 
 
 def _cell(cell: str | Number) -> str:
     if isinstance(cell, str):
-        return f'<td class="{"word long" if len(cell) > LONG else "word"}">{escape(cell)}</td>'
+        kind = "word long" if len(cell) > LONG else "word"
+        return f'<td class="{kind}">{escape(cell)}</td>'
     shade = f' class="{cell.shade}"' if cell.shade else ""
-    return f'<td{shade} data-value="{_script_number(cell.value)}">{escape(cell.text)}</td>'
+    return (
+        f'<td{shade} data-value="{_script_number(cell.value)}">{escape(cell.text)}</td>'
+    )
 
 
 def _script_number(value: float) -> str:
@@ -183,8 +225,12 @@ def _script_number(value: float) -> str:
 
 
 def _boxed(opening: str, heads: str, body: str, caption: str) -> str:
+    box, label = (
+        BOX.format("Table that may scroll sideways"),
+        escape(caption, quote=True),
+    )
     return (
-        f'{BOX.format("Table that may scroll sideways")}{opening} aria-label="{escape(caption, quote=True)}">\n'
+        f'{box}{opening} aria-label="{label}">\n'
         f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>\n"
         f'<p class="soft">{escape(caption)}</p>'
     )
@@ -206,12 +252,18 @@ def wide_picture(path: Path, text: str, caption: str) -> str:
 
 
 def tall_picture(path: Path, text: str, caption: str) -> str:
-    """A picture with small print and several rows: as wide as there is room, however high that makes it."""
-    opening = BOX.format("Figure that may scroll sideways").replace('class="wide"', 'class="wide tall"')
+    """A picture with small print and several rows.
+
+    As wide as there is room, however high that makes it.
+    """
+    opening = BOX.format("Figure that may scroll sideways").replace(
+        'class="wide"', 'class="wide tall"'
+    )
     return _figure(opening, path, text, caption)
 
 
 def _figure(opening: str, path: Path, text: str, caption: str) -> str:
     data = base64.b64encode(path.read_bytes()).decode("ascii")
     image = f'<img alt="{escape(text, quote=True)}" src="data:image/png;base64,{data}">'
-    return f"<figure>{opening}{image}</div><figcaption>{escape(caption)}</figcaption></figure>"
+    words = f"<figcaption>{escape(caption)}</figcaption>"
+    return f"<figure>{opening}{image}</div>{words}</figure>"

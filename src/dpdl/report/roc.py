@@ -1,4 +1,7 @@
-"""How well members are told from others: receiver operating characteristics, on logarithmic axes."""
+"""How well members are told from others.
+
+Receiver operating characteristics, on logarithmic axes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,12 @@ if TYPE_CHECKING:
 Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 """Name -> false positive rates, ascending, and true positive rates."""
 
-LOOKS = [(dash, colour) for dash, colour in product(("-", "--", ":"), (BLUE, ORANGE, "#009E73", "#CC79A7", INK))]
+LOOKS = [
+    (dash, colour)
+    for dash, colour in product(
+        ("-", "--", ":"), (BLUE, ORANGE, "#009E73", "#CC79A7", INK)
+    )
+]
 LOWEST = 1e-6
 
 
@@ -31,7 +39,9 @@ def draw_roc(curves: Curves, title: str, path: str | Path) -> Path:
 
 
 def roc_figure(curves: Curves, title: str) -> Figure:
-    """True against false positive rates. What matters is at low false positive rates, so both axes are logarithmic.
+    """True against false positive rates.
+
+    What matters is at low false positive rates, so both axes are logarithmic.
 
     A rate of zero is drawn at the edge. The diagonal is guessing.
     """
@@ -40,7 +50,9 @@ def roc_figure(curves: Curves, title: str) -> Figure:
     if not curves:
         raise InputError("There are no curves to draw.")
     if len(curves) > len(LOOKS):
-        raise InputError(f"At most {len(LOOKS)} curves can be told apart, not {len(curves)}.")
+        raise InputError(
+            f"At most {len(LOOKS)} curves can be told apart, not {len(curves)}."
+        )
     checked = {name: _checked(name, *curve) for name, curve in curves.items()}
     low = _lowest(list(checked.values()))
     figure = Figure(figsize=(5.6, 5.8), facecolor="white", layout="constrained")
@@ -48,7 +60,16 @@ def roc_figure(curves: Curves, title: str) -> Figure:
     axes.plot([low, 1], [low, 1], color=SOFT, lw=1, ls=(0, (4, 3)), label="guessing")
     for (name, (fpr, tpr)), (dash, colour) in zip(checked.items(), LOOKS, strict=False):
         line = np.maximum([fpr, tpr], low)
-        axes.plot(*line, dash, color=colour, lw=1.8, drawstyle="steps-post", label=name, clip_on=False, zorder=3)
+        axes.plot(
+            *line,
+            dash,
+            color=colour,
+            lw=1.8,
+            drawstyle="steps-post",
+            label=name,
+            clip_on=False,
+            zorder=3,
+        )
     _frame(axes, low)
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
     return figure
@@ -73,9 +94,13 @@ def _lowest(curves: list[npt.NDArray[np.float64]]) -> float:
     return max(LOWEST, 10.0 ** math.floor(math.log10(smallest) + 1e-9))
 
 
-def _checked(name: str, fpr: Sequence[float], tpr: Sequence[float]) -> npt.NDArray[np.float64]:
+def _checked(
+    name: str, fpr: Sequence[float], tpr: Sequence[float]
+) -> npt.NDArray[np.float64]:
     if len(fpr) != len(tpr) or len(fpr) < 2:
-        raise InputError(f"Curve {name!r} needs as many true as false positive rates, two at least.")
+        raise InputError(
+            f"Curve {name!r} needs as many true as false positive rates, two at least."
+        )
     curve = np.array([fpr, tpr], np.float64)
     if not ((curve >= 0) & (curve <= 1)).all() or (np.diff(curve) < 0).any():
         raise InputError(f"The rates of curve {name!r} must be ascending, from 0 to 1.")

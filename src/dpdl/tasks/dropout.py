@@ -21,7 +21,9 @@ class KeyedDropout(nn.Module):
     def __init__(self, p: float, number: int) -> None:
         super().__init__()
         self.p = p
-        self._layer = _hash(torch.tensor(number))  # a hash, so that no (layer, sample) stands for another
+        self._layer = _hash(
+            torch.tensor(number)
+        )  # a hash, so that no (layer, sample) stands for another
         self.register_buffer("key", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -33,7 +35,9 @@ class KeyedDropout(nn.Module):
     def keeps(self, key: Tensor, units: int) -> Tensor:
         """Which units are kept, for one key or for many: (..., units)."""
         start = _hash(key + self._layer).unsqueeze(-1)
-        return _hash(start + torch.arange(units, dtype=torch.int64)) >= int(self.p * 2**31)
+        return _hash(start + torch.arange(units, dtype=torch.int64)) >= int(
+            self.p * 2**31
+        )
 
 
 def key_dropout(module: nn.Module) -> nn.Module:

@@ -32,42 +32,52 @@ PIECE = 500  # records
 
 def for_model(model: str, data: Dataset) -> Dataset:
     """The data set as a model takes it."""
-    return scattered(data) if model in MODELS and not data.name.endswith(SUFFIX) else data
-
-
-def scattered(data: Dataset) -> Dataset:
-    """The data set with features for records."""
-    transform = Scattering(data.shape)
-    keep = data.name in CATALOGUE
-    x, x_test = (
-        _kept(data, rows, transform) if keep else _features(data, rows, transform) for rows in (data.x, data.x_test)
+    return (
+        scattered(data) if model in MODELS and not data.name.endswith(SUFFIX) else data
     )
-    return replace(data, name=data.name + SUFFIX, x=x, x_test=x_test, mean=(0.0,), std=(1.0,))
 
 
-def _features(data: Dataset, rows: Tensor, transform: Scattering) -> Tensor:
+def scattered(data: Dataset, piece: int = PIECE) -> Dataset:
+    """The data set with features for records, of which a core transforms `piece` at a time."""
+    transform = Scattering(data.shape)
+    features = _kept if data.name in CATALOGUE else _features
+    x, x_test = (
+        features(data, rows, transform, piece) for rows in (data.x, data.x_test)
+    )
+    return replace(
+        data, name=data.name + SUFFIX, x=x, x_test=x_test, mean=(0.0,), std=(1.0,)
+    )
+
+
+def _features(data: Dataset, rows: Tensor, transform: Scattering, piece: int) -> Tensor:
     out = torch.empty(len(rows), *transform.out, dtype=torch.float16)
-    _fill(out, data, rows, transform)
+    _fill(out, data, rows, transform, piece)
     return out
 
 
-def _fill(out: Tensor, data: Dataset, rows: Tensor, transform: Scattering) -> None:
+def _fill(
+    out: Tensor, data: Dataset, rows: Tensor, transform: Scattering, piece: int
+) -> None:
     def one(start: int) -> None:
-        some = slice(start, start + PIECE)
-        out[some] = normalised(transform(data.inputs(rows[some], torch.float32)), GROUPS).to(torch.float16)
+        some = slice(start, start + piece)
+        out[some] = normalised(
+            transform(data.inputs(rows[some], torch.float32)), GROUPS
+        ).to(torch.float16)
 
     with one_thread_per_operation():
-        each(one, range(0, len(rows), PIECE))
+        each(one, range(0, len(rows), piece))
 
 
-def _kept(data: Dataset, rows: Tensor, transform: Scattering) -> Tensor:
+def _kept(data: Dataset, rows: Tensor, transform: Scattering, piece: int) -> Tensor:
     """From the cache folder, or computed and put there. The file is read as it is needed, and shared by processes."""
     what = f"{VERSION} {transform} {GROUPS} {data.mean} {data.std} {tuple(rows.shape)} "
-    digest = hashlib.sha256(what.encode() + rows.contiguous().numpy().tobytes()).hexdigest()
+    digest = hashlib.sha256(
+        what.encode() + rows.contiguous().numpy().tobytes()
+    ).hexdigest()
     path = cache_dir() / "features" / f"{data.name}-{digest[:24]}.npy"
     try:
         if not path.exists():
-            _compute(path, data, rows, transform)
+            _compute(path, data, rows, transform, piece)
         return torch.from_numpy(np.load(path, mmap_mode="c"))
     except OSError as failure:
         raise InputError(
@@ -76,13 +86,17 @@ def _kept(data: Dataset, rows: Tensor, transform: Scattering) -> Tensor:
         ) from failure
 
 
-def _compute(path: Path, data: Dataset, rows: Tensor, transform: Scattering) -> None:
+def _compute(
+    path: Path, data: Dataset, rows: Tensor, transform: Scattering, piece: int
+) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=".part-", suffix=".npy")
     os.close(handle)
     try:
-        out = np.lib.format.open_memmap(part, "w+", np.float16, (len(rows), *transform.out))
-        _fill(torch.from_numpy(out), data, rows, transform)
+        out = np.lib.format.open_memmap(
+            part, "w+", np.float16, (len(rows), *transform.out)
+        )
+        _fill(torch.from_numpy(out), data, rows, transform, piece)
         out.flush()
         Path(part).replace(path)
     finally:

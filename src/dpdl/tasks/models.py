@@ -11,7 +11,7 @@ from torch import nn
 
 from dpdl.errors import InputError, unknown
 from dpdl.keys import digest
-from dpdl.tasks.objects import load_object
+from dpdl.objects import load_object
 
 Shape = tuple[int, ...]
 
@@ -48,7 +48,9 @@ def cnn(shape: Shape, classes: int) -> nn.Module:
 
 def mlp(shape: Shape, classes: int) -> nn.Module:
     """One hidden layer of 64 units; takes inputs of any shape."""
-    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 64), nn.ReLU(), nn.Linear(64, classes))
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(math.prod(shape), 64), nn.ReLU(), nn.Linear(64, classes)
+    )
 
 
 def linear(shape: Shape, classes: int) -> nn.Module:
@@ -87,8 +89,12 @@ NAMES = {
     "lenet": Named(lenet, "the paper's model for MNIST"),
     "cnn": Named(cnn, "the paper's model for CIFAR-10"),
     "mlp": Named(mlp, "one hidden layer of 64 units, any input"),
-    "scatter-linear": Named(linear, "a linear layer on wavelet scattering features of the images"),
-    "scatter-cnn": Named(scatter_cnn, "a small convolutional network on the same features"),
+    "scatter-linear": Named(
+        linear, "a linear layer on wavelet scattering features of the images"
+    ),
+    "scatter-cnn": Named(
+        scatter_cnn, "a small convolutional network on the same features"
+    ),
 }
 
 
@@ -110,9 +116,13 @@ def build(name: str, shape: Shape, classes: int, seed: int) -> nn.Module:
         except InputError:
             raise
         except Exception as failure:
-            raise InputError(f"Model {name!r} cannot be built without arguments: {failure}.") from failure
+            raise InputError(
+                f"Model {name!r} cannot be built without arguments: {failure}."
+            ) from failure
     if not isinstance(module, nn.Module):
-        raise InputError(f"Model {name!r} must give a torch.nn.Module, not {type(module).__name__}.")
+        raise InputError(
+            f"Model {name!r} must give a torch.nn.Module, not {type(module).__name__}."
+        )
     return module
 
 

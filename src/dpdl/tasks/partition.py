@@ -66,17 +66,33 @@ def partition(
     if rule not in RULES:
         raise unknown("partition", rule, RULES)
     labels = _labels(y)
-    for name, value in (("agents", agents), ("least", least), ("classes_per_agent", classes_per_agent)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
+    for name, value in (
+        ("agents", agents),
+        ("least", least),
+        ("classes_per_agent", classes_per_agent),
+    ):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | np.integer)
+            or value < 1
+        ):
+            raise InputError(
+                f"{name} must be a whole number of at least 1, not {value!r}."
+            )
     if not math.isfinite(alpha) or alpha <= 0:
-        raise InputError(f"alpha must be a finite number greater than 0, not {alpha!r}.")
+        raise InputError(
+            f"alpha must be a finite number greater than 0, not {alpha!r}."
+        )
     if agents * least > len(labels):
         raise InputError(
             f"{len(labels)} records cannot give {agents} agents at least {least} each: "
             f"at most {len(labels) // least} agents are possible."
         )
-    parts = RULES[rule](Request(labels, int(agents), float(alpha), int(least), seed, int(classes_per_agent)))
+    parts = RULES[rule](
+        Request(
+            labels, int(agents), float(alpha), int(least), seed, int(classes_per_agent)
+        )
+    )
     smallest = min(len(part) for part in parts)
     if smallest < least:
         raise InputError(
@@ -92,8 +108,12 @@ def class_counts(
     """How many records of each class each agent holds, shape `(agents, classes)`."""
     labels = _labels(y)
     if int(labels.max()) >= classes:
-        raise InputError(f"classes must be greater than the largest label {labels.max()}, not {classes}.")
-    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts]).astype(np.int64)
+        raise InputError(
+            f"classes must be greater than the largest label {labels.max()}, not {classes}."
+        )
+    return np.stack(
+        [np.bincount(labels[part], minlength=classes) for part in parts]
+    ).astype(np.int64)
 
 
 def iid(request: Request) -> list[Indices]:
@@ -121,7 +141,9 @@ def dirichlet_class(request: Request) -> list[Indices]:
     classes, sizes = np.unique(request.y, return_counts=True)
     for attempt in range(REDRAWS):
         draw = generator(request.seed, "partition", attempt)
-        counts = _counts(_dirichlet(draw, request.alpha, request.agents, len(classes)), sizes)
+        counts = _counts(
+            _dirichlet(draw, request.alpha, request.agents, len(classes)), sizes
+        )
         if counts.sum(axis=0).min() >= request.least:
             return _deal(request, classes, counts)
     raise InputError(
@@ -140,10 +162,20 @@ def dirichlet_agent(request: Request) -> list[Indices]:
     DPDL paper; serving one agent after the other would leave the agents less alike. The remaining n mod N records
     are unused.
     """
-    classes, left = np.unique(request.y, return_counts=True)
+    classes = np.unique(request.y)
     draw = generator(request.seed, "partition")
     mixes = _dirichlet(draw, request.alpha, len(classes), request.agents)
-    turns = draw.permutation(np.repeat(np.arange(request.agents), len(request.y) // request.agents))
+    return dealt_by_mixes(request, mixes, draw)
+
+
+def dealt_by_mixes(
+    request: Request, mixes: Floats, draw: np.random.Generator
+) -> list[Indices]:
+    """The records of `dirichlet_agent` for given class mixes, (agents, classes)."""
+    classes, left = np.unique(request.y, return_counts=True)
+    turns = draw.permutation(
+        np.repeat(np.arange(request.agents), len(request.y) // request.agents)
+    )
     counts = np.zeros((len(classes), request.agents), dtype=np.int64)
     while len(turns):  # once more whenever a class has run out
         picks = _pick(draw, _restricted(mixes, left), turns)
@@ -170,9 +202,15 @@ def shards(request: Request) -> list[Indices]:
         )
     pieces: list[Indices] = []
     for label, count in zip(classes, _apportion(sizes, total), strict=True):
-        order = generator(request.seed, "partition-records", int(label)).permutation(_where(request.y, label))
+        order = generator(request.seed, "partition-records", int(label)).permutation(
+            _where(request.y, label)
+        )
         pieces.extend(np.array_split(order, count))
-    dealt = generator(request.seed, "partition").permutation(total).reshape(request.agents, -1)
+    dealt = (
+        generator(request.seed, "partition")
+        .permutation(total)
+        .reshape(request.agents, -1)
+    )
     return [np.concatenate([pieces[shard] for shard in row]) for row in dealt]
 
 
@@ -195,7 +233,12 @@ DESCRIPTIONS: dict[str, str] = {
 
 def _labels(y: Tensor | NDArray[np.integer]) -> Indices:
     labels = np.asarray(y)
-    if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu" or labels.min() < 0:
+    if (
+        labels.ndim != 1
+        or labels.size == 0
+        or labels.dtype.kind not in "iu"
+        or labels.min() < 0
+    ):
         raise InputError(
             f"Labels must be one non-empty row of whole numbers from 0, not {labels.dtype} {labels.shape}."
         )
@@ -206,12 +249,17 @@ def _where(y: Indices, label: int) -> Indices:
     return np.flatnonzero(y == label).astype(np.int64)
 
 
-def _dirichlet(draw: np.random.Generator, alpha: float, length: int, rows: int) -> Floats:
+def _dirichlet(
+    draw: np.random.Generator, alpha: float, length: int, rows: int
+) -> Floats:
     # In logarithms, because Gamma(alpha) = Gamma(alpha + 1) U^(1/alpha) underflows to 0/0 for a small alpha.
     # Below 1e-300 even the logarithms overflow; there one entry has all the weight anyway.
     alpha = max(alpha, 1e-300)
     uniform = 1.0 - draw.random((rows, length))
-    logs = np.log(draw.standard_gamma(alpha + 1.0, (rows, length))) + np.log(uniform) / alpha
+    logs = (
+        np.log(draw.standard_gamma(alpha + 1.0, (rows, length)))
+        + np.log(uniform) / alpha
+    )
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float64)
 
@@ -235,7 +283,9 @@ def _pick(draw: np.random.Generator, mixes: Floats, turns: Indices) -> Indices:
     coins, picks = draw.random(len(turns)), np.zeros(len(turns), dtype=np.int64)
     for agent, mix in enumerate(mixes):
         mine = turns == agent
-        borders = np.cumsum(mix)[: np.flatnonzero(mix)[-1]]  # the last class takes what rounding leaves
+        borders = np.cumsum(mix)[
+            : np.flatnonzero(mix)[-1]
+        ]  # the last class takes what rounding leaves
         picks[mine] = np.searchsorted(borders, coins[mine], side="right")
     return picks
 
@@ -244,8 +294,12 @@ def _deal(request: Request, classes: Indices, counts: Indices) -> list[Indices]:
     """Records for class counts `(classes, agents)`: each class's records are permuted, then cut."""
     rows: list[list[Indices]] = [[] for _ in range(request.agents)]
     for label, row in zip(classes, counts, strict=True):
-        order = generator(request.seed, "partition-records", int(label)).permutation(_where(request.y, label))
-        for agent, piece in enumerate(np.split(order, np.cumsum(row))[: request.agents]):
+        order = generator(request.seed, "partition-records", int(label)).permutation(
+            _where(request.y, label)
+        )
+        for agent, piece in enumerate(
+            np.split(order, np.cumsum(row))[: request.agents]
+        ):
             rows[agent].append(piece)
     return [np.concatenate(row) for row in rows]
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
@@ -31,7 +31,8 @@ from dpdl.errors import InputError
 
 Shape = tuple[int, ...]
 
-CHUNK = 2**20  # pixels of |x * psi| * psi' at once, were all of them kept; more would not stay in the cache
+CHUNK = 2**20
+"""Pixels of |x * psi| * psi' at once, were all of them kept; more would not stay in the cache."""
 
 
 @final
@@ -45,10 +46,13 @@ class Scattering:
     shape: Shape
     J: int = 2
     L: int = 8
+    chunk: int = field(default=CHUNK, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.J < 1 or self.L < 1:
-            raise InputError(f"Scattering needs at least one scale and one angle, not J = {self.J} and L = {self.L}.")
+            raise InputError(
+                f"Scattering needs at least one scale and one angle, not J = {self.J} and L = {self.L}."
+            )
         least = 2 ** (self.J + 1)
         if len(self.shape) != 3 or self.shape[0] < 1 or min(self.shape[1:]) < least:
             raise InputError(
@@ -70,13 +74,19 @@ class Scattering:
         Images are independent of each other. Beside the result, memory is needed for a few images only.
         """
         if x.shape[1:] != self.shape:
-            raise InputError(f"This scattering takes images of shape {self.shape}, not {tuple(x.shape[1:])}.")
+            raise InputError(
+                f"This scattering takes images of shape {self.shape}, not {tuple(x.shape[1:])}."
+            )
         planes = x.reshape(-1, *self.shape[1:])
         out = torch.empty(len(planes), self.out[0] // self.shape[0], *self.out[1:])
-        at_once = max(1, CHUNK // (self.L**2 * math.prod(self._grid)))
+        at_once = max(1, self.chunk // (self.L**2 * math.prod(self._grid)))
         for start in range(0, len(planes), at_once):
             some = slice(start, start + at_once)
-            torch.cat(list(self._orders(self._padded(planes[some].float()))), dim=1, out=out[some])
+            torch.cat(
+                list(self._orders(self._padded(planes[some].float()))),
+                dim=1,
+                out=out[some],
+            )
         return out.view(-1, *self.out)
 
     def _orders(self, x: Tensor) -> Iterator[Tensor]:
@@ -88,7 +98,10 @@ class Scattering:
         for j, u in enumerate(first[:-1]):
             spectrum = torch.fft.fft2(u)
             coarser = range(j + 1, self.J)
-            second = [self._average(_moduli(spectrum, self._wavelets[j, i]), i) for i in coarser]
+            second = [
+                self._average(_moduli(spectrum, self._wavelets[j, i]), i)
+                for i in coarser
+            ]
             yield torch.stack(second, dim=2).flatten(1, 3)
 
     def _average(self, u: Tensor, k: int) -> Tensor:
@@ -99,7 +112,9 @@ class Scattering:
     def _padded(self, x: Tensor) -> Tensor:
         border = 2**self.J
         (height, width), (h, w) = self.shape[1:], self._grid
-        return functional.pad(x, (border, w - width - border, border, h - height - border), mode="reflect")
+        return functional.pad(
+            x, (border, w - width - border, border, h - height - border), mode="reflect"
+        )
 
     @property
     def _grid(self) -> tuple[int, int]:
@@ -121,7 +136,10 @@ class Scattering:
     @cached_property
     def _averages(self) -> list[tuple[Tensor, Tensor]]:
         _, height, width = self.out
-        return [(_gaussian_rows(height, self.J, k), _gaussian_rows(width, self.J, k)) for k in range(self.J)]
+        return [
+            (_gaussian_rows(height, self.J, k), _gaussian_rows(width, self.J, k))
+            for k in range(self.J)
+        ]
 
 
 def normalised(features: Tensor, groups: int) -> Tensor:
@@ -132,7 +150,9 @@ def normalised(features: Tensor, groups: int) -> Tensor:
     """
     channels = features.shape[1]
     if groups < 1 or channels % groups:
-        raise InputError(f"{channels} channels cannot be split into {groups} equal groups.")
+        raise InputError(
+            f"{channels} channels cannot be split into {groups} equal groups."
+        )
     return functional.group_norm(features, groups, eps=1e-8)
 
 
@@ -143,36 +163,61 @@ def _moduli(spectrum: Tensor, bank: Tensor) -> Tensor:
     so the inverse transform is s^2 times smaller.
     """
     s, (h, w) = math.isqrt(len(bank)), bank.shape[2:4]
-    blocks = spectrum.reshape(-1, s, h, s, w).permute(1, 3, 0, 2, 4).reshape(s * s, *spectrum.shape[:-2], 1, h, w)
+    blocks = (
+        spectrum.reshape(-1, s, h, s, w)
+        .permute(1, 3, 0, 2, 4)
+        .reshape(s * s, *spectrum.shape[:-2], 1, h, w)
+    )
     blocks = torch.view_as_real(blocks)
     mean = blocks[0] * bank[0]
     for block, psi in zip(blocks[1:], bank[1:], strict=True):
         mean.addcmul_(block, psi)
     y = torch.fft.ifft2(torch.view_as_complex(mean))
-    modulus: Tensor = y.real.square().addcmul_(y.imag, y.imag).sqrt_()  # twice as fast as y.abs()
+    modulus: Tensor = (
+        y.real.square().addcmul_(y.imag, y.imag).sqrt_()
+    )  # twice as fast as y.abs()
     return modulus
 
 
 def _folded(bank: Tensor, s: int) -> Tensor:
     """The s^2 blocks of transforms (L, h, w), over s^2; each number twice, for a real and an imaginary part."""
     L, h, w = bank.shape
-    blocks = bank.view(L, s, h // s, s, w // s).permute(1, 3, 0, 2, 4).reshape(s * s, L, h // s, w // s) / s**2
+    blocks = (
+        bank.view(L, s, h // s, s, w // s)
+        .permute(1, 3, 0, 2, 4)
+        .reshape(s * s, L, h // s, w // s)
+        / s**2
+    )
     return blocks.float().unsqueeze(-1).repeat(1, 1, 1, 1, 2)
 
 
 def _morlet_bank(j: int, L: int, grid: tuple[int, int]) -> Tensor:
     """The Fourier transforms of psi_{j,l} for all l, (L, h, w) in float64; real, since psi(-u) = conj(psi(u))."""
-    return torch.stack([torch.fft.fft2(_morlet(j, math.pi * i / L, 4 / L, grid)).real for i in range(L)])
+    return torch.stack(
+        [
+            torch.fft.fft2(_morlet(j, math.pi * i / L, 4 / L, grid)).real
+            for i in range(L)
+        ]
+    )
 
 
 def _morlet(j: int, angle: float, slant: float, grid: tuple[int, int]) -> Tensor:
     """psi_{j,l} at the pixels of a periodic grid; the angle is from the columns' axis to the rows'."""
     sigma, xi = 0.8 * 2**j, 3 * math.pi / 4 / 2**j
-    turns = 1 + int(8 * sigma * max(1, 1 / slant) / min(grid))  # beyond 8 deviations there is nothing
-    rows, columns = (torch.arange(-turns * size, (turns + 1) * size, dtype=torch.float64) for size in grid)
+    turns = 1 + int(
+        8 * sigma * max(1, 1 / slant) / min(grid)
+    )  # beyond 8 deviations there is nothing
+    rows, columns = (
+        torch.arange(-turns * size, (turns + 1) * size, dtype=torch.float64)
+        for size in grid
+    )
     along = math.cos(angle) * columns + math.sin(angle) * rows[:, None]
     across = math.cos(angle) * rows[:, None] - math.sin(angle) * columns
-    envelope = torch.exp(-(along**2 + (slant * across) ** 2) / (2 * sigma**2)) * slant / (2 * math.pi * sigma**2)
+    envelope = (
+        torch.exp(-(along**2 + (slant * across) ** 2) / (2 * sigma**2))
+        * slant
+        / (2 * math.pi * sigma**2)
+    )
     wave = envelope * torch.exp(1j * xi * along)
     beta = wave.sum() / envelope.sum()
     psi: Tensor = wave - beta * envelope

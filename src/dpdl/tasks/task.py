@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable
 from typing import final
 
 import torch
@@ -19,40 +18,49 @@ from torch.func import functional_call, vmap
 from dpdl.errors import InputError
 from dpdl.tasks.dropout import KeyedDropout, key_dropout
 from dpdl.tasks.fused import Engine, engine_for
+from dpdl.tasks.losses import Loss, cross_entropy
+from dpdl.tasks.scores import ACCURACY, Score
 from dpdl.types import Parameters
-
-Loss = Callable[[Tensor, Tensor], Tensor]
 
 _MIXES_SAMPLES = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)
 _OWN_RANDOMNESS = (nn.modules.dropout._DropoutNd, nn.RReLU)
-
-
-def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Mean cross-entropy of logits, the loss of every named model."""
-    return nn.functional.cross_entropy(outputs, targets)
 
 
 @final
 class Task:
     """What is learned: a module, its loss, and the order of its parameters in a row."""
 
-    def __init__(self, module: nn.Module, loss: Loss = cross_entropy, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        loss: Loss = cross_entropy,
+        dtype: torch.dtype = torch.float32,
+        score: Score = ACCURACY,
+    ) -> None:
         _refuse(module)
         self._module_as_given = module
         module = key_dropout(copy.deepcopy(module)).to(dtype)
-        trainable = {name: p.detach() for name, p in module.named_parameters() if p.requires_grad}
+        trainable = {
+            name: p.detach() for name, p in module.named_parameters() if p.requires_grad
+        }
         if not trainable:
-            raise InputError("The model has no trainable parameters: at least one must have requires_grad = True.")
+            raise InputError(
+                "The model has no trainable parameters: at least one must have requires_grad = True."
+            )
         self._shapes = {name: p.shape for name, p in trainable.items()}
         self.sizes = tuple(p.numel() for p in trainable.values())
         self.initial = torch.cat([p.flatten() for p in trainable.values()])
         self._template = module
         self._loss = loss
+        self.score = score
         self._modules = threading.local()
         self.fused: Engine | None = None
 
     def __repr__(self) -> str:
-        kind, dtype = type(self._module_as_given).__name__, str(self.initial.dtype).removeprefix("torch.")
+        kind, dtype = (
+            type(self._module_as_given).__name__,
+            str(self.initial.dtype).removeprefix("torch."),
+        )
         return f"Task({kind}, {self.size:,} parameters, {dtype})"
 
     @property
@@ -68,7 +76,10 @@ class Task:
     def parameters(self, row: Tensor) -> Parameters:
         """The named parameter tensors of a row, as views of it."""
         pieces = row.split(self.sizes)
-        return {name: t.view(shape) for (name, shape), t in zip(self._shapes.items(), pieces, strict=True)}
+        return {
+            name: t.view(shape)
+            for (name, shape), t in zip(self._shapes.items(), pieces, strict=True)
+        }
 
     def hasten(self, shape: tuple[int, ...]) -> None:
         """Take the fused path for inputs of this shape, if the model and the machine allow it."""
@@ -78,15 +89,23 @@ class Task:
     def loss(self, parameters: Parameters, x: Tensor, y: Tensor, key: Tensor) -> Tensor:
         """The loss of one sample; `key` decides which units its dropout keeps."""
         module = self._module(training=True)
-        keys = {f"{name}.key": key for name, part in module.named_modules() if isinstance(part, KeyedDropout)}
-        return self._loss(functional_call(module, {**parameters, **keys}, (x[None],)), y[None])
+        keys = {
+            f"{name}.key": key
+            for name, part in module.named_modules()
+            if isinstance(part, KeyedDropout)
+        }
+        return self._loss(
+            functional_call(module, {**parameters, **keys}, (x[None],)), y[None]
+        )
 
     def outputs(self, row: Tensor, x: Tensor) -> Tensor:
         """Outputs for a whole batch, in evaluation mode."""
         if self.fused:
             return self.fused.outputs(row, x)
         with torch.no_grad():
-            outputs: Tensor = functional_call(self._module(training=False), dict(self.parameters(row)), (x,))
+            outputs: Tensor = functional_call(
+                self._module(training=False), dict(self.parameters(row)), (x,)
+            )
         return outputs
 
     def module(self, row: Tensor) -> nn.Module:
@@ -99,7 +118,7 @@ class Task:
                     parameter.copy_(values[name])
         return module
 
-    def check(self, x: Tensor, y: Tensor, classes: int) -> None:
+    def check(self, x: Tensor, y: Tensor, width: int) -> None:
         """Try the model on two samples; says what is wrong with it in one sentence."""
         try:
             outputs = self.outputs(self.initial, x[:2])
@@ -107,19 +126,27 @@ class Task:
             raise InputError(
                 f"The model does not accept inputs of shape {tuple(x.shape[1:])}: {_first_line(failure)}."
             ) from failure
-        if outputs.shape != (2, classes):
+        if outputs.shape != (2, width):
             raise InputError(
-                f"The model must return one row of {classes} outputs per sample, shape (2, {classes}) for two "
-                f"samples, but returned {tuple(outputs.shape)}."
+                f"The model must return one row of {width} outputs per sample, shape (2, {width}) "
+                f"for two samples, but returned {tuple(outputs.shape)}."
             )
         try:
             key = torch.zeros(2, dtype=torch.int64)
-            vmap(self.loss, (None, 0, 0, 0))(self.parameters(self.initial), x[:2], y[:2], key)
+            losses = vmap(self.loss, (None, 0, 0, 0))(
+                self.parameters(self.initial), x[:2], y[:2], key
+            )
         except Exception as failure:
             raise InputError(
                 "The model cannot be differentiated sample by sample "
                 f"(no data-dependent branches, no in-place changes of inputs): {_first_line(failure)}."
             ) from failure
+        if losses.shape != (2,):
+            raise InputError(
+                "The loss must return one number for a batch, not a tensor of shape "
+                f"{tuple(losses.shape[1:])}."
+            )
+        self.score.total(outputs, y[:2])
 
     def _module(self, training: bool) -> nn.Module:
         """This thread's own copy: `functional_call` changes the module while it runs."""
@@ -139,9 +166,16 @@ def _refuse(module: nn.Module) -> None:
                 "own to clip; use GroupNorm instead."
             )
         if getattr(part, "track_running_stats", False):
-            raise InputError(f"The model's {where} keeps running statistics of private data; turn them off.")
-        if isinstance(part, _OWN_RANDOMNESS) and type(part) not in (nn.Dropout, KeyedDropout):
-            raise InputError(f"The model's {where} draws its own randomness; only nn.Dropout is supported.")
+            raise InputError(
+                f"The model's {where} keeps running statistics of private data; turn them off."
+            )
+        if isinstance(part, _OWN_RANDOMNESS) and type(part) not in (
+            nn.Dropout,
+            KeyedDropout,
+        ):
+            raise InputError(
+                f"The model's {where} draws its own randomness; only nn.Dropout is supported."
+            )
 
 
 def _first_line(failure: Exception) -> str:

@@ -1,5 +1,6 @@
 """Theorem 2 and Corollary 1 of the DPDL paper: the formulas, and what they say in words."""
 
+from dpdl.theory.explained import as_dict, notes, verdict
 from dpdl.theory.formulas import (
     MEANING,
     TERMS,
@@ -15,7 +16,6 @@ from dpdl.theory.formulas import (
     largest_smoothness,
     step_sizes,
 )
-from dpdl.theory.words import as_dict, notes, verdict
 
 __all__ = [
     "MEANING",

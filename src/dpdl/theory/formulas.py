@@ -6,11 +6,11 @@ With F(x_0) - F* written as gap, a = 1 - beta and s = 1 - sqrt(rho), the theorem
     eta <= a (1 - rho) / (2 sqrt(30) L)
     eta <= s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N)
 
-the mean over T rounds of E |grad F(x_bar)|^2 is at most the sum of the seven terms in `bound`. They divide by
-C_1 = eta / (2 a) - a / 32, which is positive only for eta > a^2 / 16. That is sixteen times the limit of the first
-condition, so it is checked on its own. The statement differs from its proof in several places; `docs/theory.md` lists
-them. Units: the bound is a squared gradient norm, sigma is the noise multiplier (noise of standard deviation sigma C on
-a sum of clipped gradients).
+the mean over T rounds of E |grad F(x_bar)|^2 is at most the sum of the seven terms in `bound`. They
+divide by C_1 = eta / (2 a) - a / 32, which is positive only for eta > a^2 / 16. That is sixteen
+times the limit of the first condition, so it is checked on its own. The statement differs from its
+proof in several places; `docs/theory.md` lists them. Units: the bound is a squared gradient norm,
+sigma is the noise multiplier (noise of standard deviation sigma C on a sum of clipped gradients).
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from typing import final
 
 from dpdl.errors import InputError
 
-ABOVE_ZERO, AT_LEAST_ZERO, BELOW_ONE = "a finite number above 0", "a finite number of at least 0", "at least 0, below 1"
+ABOVE_ZERO, AT_LEAST_ZERO, BELOW_ONE = (
+    "a finite number above 0",
+    "a finite number of at least 0",
+    "at least 0, below 1",
+)
 SHARE, COUNT = "above 0 and at most 1", "a whole number of at least 1"
 HOLDS: dict[str, Callable[[float], bool]] = {
     ABOVE_ZERO: lambda v: math.isfinite(v) and v > 0,
@@ -79,7 +83,11 @@ class Setting:
             value, (name, rule) = getattr(self, f.name), MEANING[f.name]
             if f.name == "epsilon" and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not HOLDS[rule](value):
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not HOLDS[rule](value)
+            ):
                 raise InputError(f"The {name} must be {rule}, not {value!r}.")
 
     @property
@@ -169,7 +177,10 @@ def _computable() -> Iterator[None]:
     try:
         yield
     except (OverflowError, ZeroDivisionError) as failure:
-        raise InputError("These values are too large or too small to compute the formulas of Theorem 2.") from failure
+        raise InputError(
+            "These values are too large or too small to compute the formulas of "
+            "Theorem 2."
+        ) from failure
 
 
 def _finite(value: float) -> float:
@@ -195,7 +206,8 @@ def _consensus_limit(q: Setting) -> float:
 def _descent_limit(q: Setting) -> float:
     """The third condition: s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N).
 
-    The difference loses all its digits when L N is small, so it is taken as (root^2 - (256 s)^2) / (root + 256 s).
+    The difference loses all its digits when L N is small, so it is taken as (root^2 - (256 s)^2) /
+    (root + 256 s).
     """
     u = (q.L * q.N) ** 2
     root = math.sqrt(256**2 + 15 * q.a**2 * u)
@@ -209,16 +221,35 @@ def conditions(setting: Setting) -> list[Condition]:
     q, sizes = setting, step_sizes(setting)
     consensus, descent, c1 = _consensus_limit(q), _descent_limit(q), first_constant(q)
     return [
-        Condition("eta > lower limit", q.eta > sizes.above, q.eta, sizes.above, "(1 - beta)^2 / 256"),
-        Condition(CONSENSUS, q.eta <= consensus, q.eta, consensus, "(1 - beta)(1 - rho) / (2 sqrt(30) L)"),
+        Condition(
+            "eta > lower limit",
+            q.eta > sizes.above,
+            q.eta,
+            sizes.above,
+            "(1 - beta)^2 / 256",
+        ),
+        Condition(
+            CONSENSUS,
+            q.eta <= consensus,
+            q.eta,
+            consensus,
+            "(1 - beta)(1 - rho) / (2 sqrt(30) L)",
+        ),
         Condition(
             DESCENT,
             q.eta <= descent,
             q.eta,
             descent,
-            "s (sqrt(256^2 + 15 (1 - beta)^2 L^2 N^2) - 256 s) / (30 L^2 N), s = 1 - sqrt(rho)",
+            "s (sqrt(256^2 + 15 (1 - beta)^2 L^2 N^2) - 256 s) / (30 L^2 N), s = 1 - "
+            "sqrt(rho)",
         ),
-        Condition("C_1 > 0", c1 > 0, c1, 0.0, "the bound divides by C_1; it needs eta > (1 - beta)^2 / 16"),
+        Condition(
+            "C_1 > 0",
+            c1 > 0,
+            c1,
+            0.0,
+            "the bound divides by C_1; it needs eta > (1 - beta)^2 / 16",
+        ),
         Condition(
             "some eta meets all three",
             not sizes.empty,
@@ -245,8 +276,9 @@ def applies(setting: Setting) -> bool:
 def largest_smoothness(setting: Setting) -> float | None:
     """The largest L for which this step size meets both upper conditions; None when there is none.
 
-    Both limits fall as L grows. The second upper one is a quadratic equation in u = L^2 at equality:
-    k^2 u^2 - p u - 256^2 (1 - s^2) = 0 with k = 30 eta N / s and p = 15 a^2 N^2 - 2 * 256 * 30 eta N.
+    Both limits fall as L grows. The second upper one is a quadratic equation in u = L^2 at
+    equality: k^2 u^2 - p u - 256^2 (1 - s^2) = 0 with k = 30 eta N / s and p = 15 a^2 N^2 - 2 * 256
+    * 30 eta N.
     """
     q = setting
     consensus = q.a * (1 - q.rho) / (2 * math.sqrt(30) * q.eta)
@@ -271,11 +303,23 @@ def bound(setting: Setting) -> Bound:
     """The right-hand side of eq:convergence, term by term, with C_1 to C_6 of eq:conconstants."""
     c1 = first_constant(setting)
     if c1 <= 0:
-        return Bound(None, dict.fromkeys(TERMS), {"C_1": c1, **{f"C_{k}": None for k in range(2, 7)}})
+        return Bound(
+            None,
+            dict.fromkeys(TERMS),
+            {"C_1": c1, **{f"C_{k}": None for k in range(2, 7)}},
+        )
     constants = _constants(setting, c1)
     terms = _terms(setting, constants)
-    c2 = _finite(setting.a * setting.L / (2 * c1 * setting.beta)) if setting.beta else None  # the paper divides by beta
-    return Bound(_finite(math.fsum(terms.values())), dict(terms), {"C_1": c1, "C_2": c2, **constants})
+    c2 = (
+        _finite(setting.a * setting.L / (2 * c1 * setting.beta))
+        if setting.beta
+        else None
+    )  # the paper divides by beta
+    return Bound(
+        _finite(math.fsum(terms.values())),
+        dict(terms),
+        {"C_1": c1, "C_2": c2, **constants},
+    )
 
 
 def _constants(q: Setting, c1: float) -> dict[str, float]:
@@ -302,8 +346,13 @@ def _terms(q: Setting, constants: dict[str, float]) -> dict[str, float]:
         "noise": average * 3 * noise / (w2 * q.B**2 * q.N**2),
         # The statement has C^2 sigma^2 d twice, its proof once.
         "noise_consensus": 24 * spread * noise / (w2 * q.B**2 * q.N) * noise,
-        "gradient": average * (48 * q.C**2 + 27 * w2 * q.alpha**2 * q.C**2 * q.N) / (16 * w2 * q.N),
-        "gradient_consensus": (48 * q.B**2 + 27 * w2 * q.alpha * q.N) * spread * q.C**2 / (w2 * q.B**2 * q.N),
+        "gradient": average
+        * (48 * q.C**2 + 27 * w2 * q.alpha**2 * q.C**2 * q.N)
+        / (16 * w2 * q.N),
+        "gradient_consensus": (48 * q.B**2 + 27 * w2 * q.alpha * q.N)
+        * spread
+        * q.C**2
+        / (w2 * q.B**2 * q.N),
     }
 
 

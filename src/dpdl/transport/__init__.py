@@ -1,7 +1,19 @@
-"""Where the other agents are, and how rows get there: the only thing that differs between placements."""
+"""Where the other agents are, and how rows get there: all that differs between placements."""
 
-from dpdl.transport.base import Alone, PeerLost, Transport
+from dpdl.transport.base import Address, Alone, PeerLost, Transport, WrongMessage
 from dpdl.transport.gloo import Gloo
+from dpdl.transport.post import COLLECT, CONTROL, Post
 from dpdl.transport.threads import Threads
 
-__all__ = ["Alone", "Gloo", "PeerLost", "Threads", "Transport"]
+__all__ = [
+    "COLLECT",
+    "CONTROL",
+    "Address",
+    "Alone",
+    "Gloo",
+    "PeerLost",
+    "Post",
+    "Threads",
+    "Transport",
+    "WrongMessage",
+]

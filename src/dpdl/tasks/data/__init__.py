@@ -11,16 +11,18 @@ from dpdl.errors import InputError, unknown
 from dpdl.tasks.data.cache import cache_dir, fetch_entry, read
 from dpdl.tasks.data.catalogue import CATALOGUE, Entry
 from dpdl.tasks.data.dataset import Dataset
+from dpdl.tasks.targets import Classes, Targets
 
 NAMES: tuple[str, ...] = ("digits", *CATALOGUE)
 
 __all__ = ["NAMES", "Dataset", "cache_dir", "class_counts", "fetch", "is_here", "load"]
 
 
-def load(name: str, progress: bool = False) -> Dataset:
+def load(name: str, progress: bool = False, kind: type[Targets] = Classes) -> Dataset:
     """The data set of a name, of a `PATH.npz`, or of the user's own `module:function`.
 
     A named data set that is not in the cache is fetched first; one whose cached files are damaged is refused.
+    `kind` says what the targets of own data are.
     """
     if name == "digits":
         from dpdl.tasks.data.digits import digits
@@ -31,12 +33,14 @@ def load(name: str, progress: bool = False) -> Dataset:
     if name.endswith(".npz"):
         from dpdl.tasks.data.own import from_file
 
-        return from_file(name)
+        return from_file(name, kind)
     if ":" in name:
         from dpdl.tasks.data.own import from_function
 
-        return from_function(name)
-    raise unknown("dataset", name, NAMES, also="a PATH.npz, or your own module:function")
+        return from_function(name, kind)
+    raise unknown(
+        "dataset", name, NAMES, also="a PATH.npz, or your own module:function"
+    )
 
 
 def class_counts(name: str) -> tuple[int, ...] | None:
@@ -59,7 +63,9 @@ def is_here(name: str) -> bool:
     """Whether a named data set can be loaded without a network; its files are not read, so not checked."""
     if name not in NAMES:
         raise unknown("dataset", name, NAMES)
-    return name == "digits" or all((cache_dir() / name / file).is_file() for file in CATALOGUE[name].files)
+    return name == "digits" or all(
+        (cache_dir() / name / file).is_file() for file in CATALOGUE[name].files
+    )
 
 
 def _load_entry(entry: Entry, progress: bool) -> Dataset:
@@ -73,6 +79,17 @@ def _load_entry(entry: Entry, progress: bool) -> Dataset:
             f"run `dpdl data fetch {entry.name}` again."
         )
     # torch shares memory with numpy, so it needs arrays that may be written; bytes may not.
-    arrays = (np.require(array, requirements=["C", "W"]) for array in entry.decode(content))
+    arrays = (
+        np.require(array, requirements=["C", "W"]) for array in entry.decode(content)
+    )
     x, y, x_test, y_test = map(torch.from_numpy, arrays)
-    return Dataset(entry.name, x, y.long(), x_test, y_test.long(), entry.classes, mean=entry.mean, std=entry.std)
+    return Dataset(
+        entry.name,
+        x,
+        y.long(),
+        x_test,
+        y_test.long(),
+        entry.classes,
+        mean=entry.mean,
+        std=entry.std,
+    )

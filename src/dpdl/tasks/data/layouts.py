@@ -27,14 +27,18 @@ def read_idx(content: bytes) -> Bytes:
         raise ValueError("not an IDX file of unsigned bytes")
     shape = tuple(int(size) for size in np.frombuffer(content[4:start], dtype=">u4"))
     if len(content) - start != math.prod(shape):
-        raise ValueError(f"an IDX file of shape {shape} does not have {len(content)} bytes")
+        raise ValueError(
+            f"an IDX file of shape {shape} does not have {len(content)} bytes"
+        )
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
 def read_cifar_batch(content: bytes) -> tuple[Bytes, Bytes]:
     """Images `(n, 3, 32, 32)` and labels `(n,)` of a binary batch: one label byte, then R, G and B planes."""
     if not content or len(content) % (1 + CIFAR_PIXELS):
-        raise ValueError(f"a CIFAR-10 batch is a multiple of {1 + CIFAR_PIXELS} bytes, not {len(content)}")
+        raise ValueError(
+            f"a CIFAR-10 batch is a multiple of {1 + CIFAR_PIXELS} bytes, not {len(content)}"
+        )
     rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, 1 + CIFAR_PIXELS)
     return rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0]
 
@@ -45,7 +49,9 @@ def cifar_batch_from_picture(picture: bytes, labels: Bytes) -> bytes:
 
     with Image.open(io.BytesIO(picture), formats=["PNG"]) as image:
         if image.mode != "RGB" or image.size != (1024, len(labels)):
-            raise ValueError(f"expected a picture RGB (1024, {len(labels)}), not {image.mode} {image.size}")
+            raise ValueError(
+                f"expected a picture RGB (1024, {len(labels)}), not {image.mode} {image.size}"
+            )
         pixels = np.asarray(image)
     planes = pixels.transpose(0, 2, 1).reshape(len(labels), CIFAR_PIXELS)
     return np.concatenate([labels[:, None], planes], axis=1).tobytes()
@@ -74,7 +80,9 @@ def members(archive: Path, wanted: set[str], limit: int) -> Iterator[tuple[str, 
                 continue
             file = tar.extractfile(member) if member.isreg() else None
             if file is None or member.size > limit:
-                raise ValueError(f"{name} in the archive is not a regular file of at most {limit} bytes")
+                raise ValueError(
+                    f"{name} in the archive is not a regular file of at most {limit} bytes"
+                )
             missing.discard(name)
             yield name, file.read()
             if not missing:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dpdl.tasks.data import sources
 from dpdl.tasks.data.progress import Bar, Progress
-from dpdl.tasks.data.sources import SourceError, Unpack, unpack_checked
+from dpdl.tasks.data.sources import (
+    LARGEST_FILE,
+    SourceError,
+    Unpack,
+    unpack_checked,
+)
 
 CONNECT_SECONDS = 10
 ANSWER_SECONDS = 15
@@ -24,6 +28,7 @@ class Mirror:
     base: str
     files: tuple[str, ...]
     unpack: Unpack
+    answer_seconds: float = ANSWER_SECONDS  # without an answer it is given up
 
     @property
     def label(self) -> str:
@@ -33,17 +38,18 @@ class Mirror:
     def collect(self, folder: Path, scratch: Path, progress: Progress) -> None:
         """Download file after file; give up after 15 s without an answer or 30 s without a byte."""
         for name in self.files:
-            _download(f"{self.base.rstrip('/')}/{name}", scratch / name, progress.bar(name))
+            url = f"{self.base.rstrip('/')}/{name}"
+            _download(url, scratch / name, progress.bar(name), self.answer_seconds)
             unpack_checked(self.unpack, scratch / name, folder)
             (scratch / name).unlink()
 
 
-def gunzip(download: Path, folder: Path) -> None:
-    """Write `NAME` from a downloaded `NAME.gz`, at most `LARGEST_FILE` bytes of it."""
+def gunzip(download: Path, folder: Path, largest: int = LARGEST_FILE) -> None:
+    """Write `NAME` from a downloaded `NAME.gz`; more than `largest` bytes are refused."""
     with gzip.open(download) as file:
-        content = file.read(sources.LARGEST_FILE + 1)
-    if len(content) > sources.LARGEST_FILE:
-        raise ValueError(f"{download.name} unpacks to more than {sources.LARGEST_FILE} bytes")
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ValueError(f"{download.name} unpacks to more than {largest} bytes")
     (folder / download.name.removesuffix(".gz")).write_bytes(content)
 
 
@@ -84,11 +90,15 @@ class _Watch:
             self._bar.close()
 
 
-def _download(url: str, target: Path, bar: Bar | Literal[False]) -> None:
+def _download(
+    url: str, target: Path, bar: Bar | Literal[False], answer_seconds: float
+) -> None:
     import pooch
 
     watch = _Watch(bar)
-    fetch = pooch.HTTPDownloader(progressbar=watch, chunk_size=2**16, timeout=(CONNECT_SECONDS, STALL_SECONDS))
+    fetch = pooch.HTTPDownloader(
+        progressbar=watch, chunk_size=2**16, timeout=(CONNECT_SECONDS, STALL_SECONDS)
+    )
 
     def work() -> None:
         try:
@@ -102,8 +112,8 @@ def _download(url: str, target: Path, bar: Bar | Literal[False]) -> None:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
-        if not watch.answered.wait(ANSWER_SECONDS):
-            raise SourceError(f"no answer in {ANSWER_SECONDS} s")
+        if not watch.answered.wait(answer_seconds):
+            raise SourceError(f"no answer in {answer_seconds} s")
         thread.join()
     finally:
         watch.abandoned = True

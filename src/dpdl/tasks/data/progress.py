@@ -39,7 +39,9 @@ class Bar:
 
     def close(self) -> None:
         """Show the download as finished."""
-        self._display.update(self._task, total=self._total or 1, completed=self._total or 1)
+        self._display.update(
+            self._task, total=self._total or 1, completed=self._total or 1
+        )
 
 
 class Progress(Protocol):

@@ -128,11 +128,19 @@ def _client(command: Sequence[str], folder: Path) -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceError(f"{command[0]} did not finish: {error}") from error
     if done.returncode:
-        raise SourceError(_client_reason(command[0], done.returncode, done.stderr.decode(errors="replace")))
+        raise SourceError(
+            _client_reason(
+                command[0], done.returncode, done.stderr.decode(errors="replace")
+            )
+        )
     return done.stdout
 
 
 def _client_reason(program: str, code: int, text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("E:", "npm error", "npm ERR!"))] or lines
-    return f"{program} stopped with code {code}" + (f": {telling[0][:160]}" if telling else "")
+    telling = [
+        line for line in lines if line.startswith(("E:", "npm error", "npm ERR!"))
+    ] or lines
+    return f"{program} stopped with code {code}" + (
+        f": {telling[0][:160]}" if telling else ""
+    )

@@ -50,7 +50,9 @@ class Engine:
         """Outputs for many inputs, without dropout."""
         row, x = row.contiguous(), x.contiguous()
         out = row.new_empty(len(x), self._network.linears[-1].outputs)
-        self._memory(len(row)).outputs(row.data_ptr(), x.data_ptr(), len(x), out.data_ptr())
+        self._memory(len(row)).outputs(
+            row.data_ptr(), x.data_ptr(), len(x), out.data_ptr()
+        )
         return out
 
     def _sum(self, row: Tensor, batch: Batch, clip_norm: float | None) -> ClippedSum:
@@ -59,13 +61,23 @@ class Engine:
         at = [None if mask is None else mask.data_ptr() for mask in masks]
         out = torch.empty_like(row)
         memory = self._memory(len(row))
-        facts = memory.sum(row.data_ptr(), x.data_ptr(), y.data_ptr(), at, len(y), clip_norm, out.data_ptr())
+        facts = memory.sum(
+            row.data_ptr(),
+            x.data_ptr(),
+            y.data_ptr(),
+            at,
+            len(y),
+            clip_norm,
+            out.data_ptr(),
+        )
         return ClippedSum(out, *facts)
 
     def _memory(self, weights: int) -> Memory:
         """This thread's own."""
         if not hasattr(self._local, "memory"):
             floats = max(FLOATS, FLOATS_PER_WEIGHT * weights)
-            self._local.memory = Memory(self._network.convs, self._network.linears, floats, MOST_SAMPLES)
+            self._local.memory = Memory(
+                self._network.convs, self._network.linears, floats, MOST_SAMPLES
+            )
         memory: Memory = self._local.memory
         return memory

@@ -25,7 +25,9 @@ class Network:
     def masks(self, key: Tensor) -> list[Tensor | None]:
         """What dropout multiplies the units of every linear layer with, for the samples of these keys."""
         return [
-            None if dropout is None else dropout.keeps(key, linear.outputs).to(float32).div_(1 - dropout.p)
+            None
+            if dropout is None
+            else dropout.keeps(key, linear.outputs).to(float32).div_(1 - dropout.p)
             for linear, dropout in zip(self.linears, self.dropouts, strict=True)
         ]
 
@@ -37,7 +39,11 @@ def understand(module: nn.Module, shape: tuple[int, ...]) -> Network | None:
     if not trainable or len({id(part) for part in parts}) < len(parts):
         return None
     convs, parts, shape = _convolutions(parts, shape)
-    if parts and isinstance(parts[0], nn.Flatten) and (parts[0].start_dim, parts[0].end_dim) == (1, -1):
+    if (
+        parts
+        and isinstance(parts[0], nn.Flatten)
+        and (parts[0].start_dim, parts[0].end_dim) == (1, -1)
+    ):
         parts = parts[1:]
     elif len(shape) != 1:
         return None
@@ -77,7 +83,10 @@ def _convolutions(
         if conv is None:
             break
         found.append(conv)
-        parts, shape = parts[count:], (conv.filters, *(size // pool for size in _size(conv)))
+        parts, shape = (
+            parts[count:],
+            (conv.filters, *(size // pool for size in _size(conv))),
+        )
     return found, parts, shape
 
 
@@ -95,15 +104,32 @@ def _halves(part: nn.Module) -> bool:
 
 
 def _convolution(
-    part: nn.Conv2d, shape: tuple[int, ...], norm: nn.GroupNorm | None, relu: bool, pool: int
+    part: nn.Conv2d,
+    shape: tuple[int, ...],
+    norm: nn.GroupNorm | None,
+    relu: bool,
+    pool: int,
 ) -> Conv | None:
     channels, height, width = shape
-    usual = part.groups == 1 and part.dilation == (1, 1) and part.padding_mode == "zeros"
+    usual = (
+        part.groups == 1 and part.dilation == (1, 1) and part.padding_mode == "zeros"
+    )
     if not usual or isinstance(part.padding, str) or part.in_channels != channels:
         return None
-    groups, affine, eps = (norm.num_groups, norm.affine, norm.eps) if norm else (0, False, 0.0)
+    groups, affine, eps = (
+        (norm.num_groups, norm.affine, norm.eps) if norm else (0, False, 0.0)
+    )
     sizes = (channels, height, width, *part.padding, *part.kernel_size, *part.stride)
-    conv = Conv(*sizes, part.out_channels, part.bias is not None, relu, pool, groups, affine, eps)
+    conv = Conv(
+        *sizes,
+        part.out_channels,
+        part.bias is not None,
+        relu,
+        pool,
+        groups,
+        affine,
+        eps,
+    )
     vectors = conv.kernel_rows * -(-conv.kernel_columns * channels // 8)
     fits = min(_size(conv)) >= pool and vectors + conv.kernel_rows <= MOST_VECTORS
     return conv if fits else None
@@ -111,12 +137,18 @@ def _convolution(
 
 def _size(conv: Conv) -> tuple[int, int]:
     """Rows and columns of the result, before max-pool."""
-    rows = (conv.height + 2 * conv.padding_rows - conv.kernel_rows) // conv.stride_rows + 1
-    columns = (conv.width + 2 * conv.padding_columns - conv.kernel_columns) // conv.stride_columns + 1
+    rows = (
+        conv.height + 2 * conv.padding_rows - conv.kernel_rows
+    ) // conv.stride_rows + 1
+    columns = (
+        conv.width + 2 * conv.padding_columns - conv.kernel_columns
+    ) // conv.stride_columns + 1
     return rows, columns
 
 
-def _linears(parts: list[nn.Module]) -> tuple[list[Linear], list[KeyedDropout | None], list[nn.Module]]:
+def _linears(
+    parts: list[nn.Module],
+) -> tuple[list[Linear], list[KeyedDropout | None], list[nn.Module]]:
     """Linear layers, what drops units after each, and what comes after all."""
     found: list[Linear] = []
     dropouts: list[KeyedDropout | None] = []
@@ -127,6 +159,8 @@ def _linears(parts: list[nn.Module]) -> tuple[list[Linear], list[KeyedDropout | 
             relu, parts = True, parts[1:]
         if parts and type(parts[0]) is KeyedDropout:
             dropout, parts = parts[0] if parts[0].p else None, parts[1:]
-        found.append(Linear(first.in_features, first.out_features, first.bias is not None, relu))
+        found.append(
+            Linear(first.in_features, first.out_features, first.bias is not None, relu)
+        )
         dropouts.append(dropout)
     return found, dropouts, parts

@@ -1,0 +1,50 @@
+"""Files that are either the old one or the new one, never half of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dpdl.errors import InputError
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replace a file: what a crash or a full disk interrupts leaves the old one as it was."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a JSON file; NaN is refused, JSON has none."""
+    write(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
+
+
+@contextmanager
+def refusing(what: str, path: Path) -> Iterator[None]:
+    """A place that a person chose and that cannot be written is refused in one sentence."""
+    try:
+        yield
+    except OSError as failure:
+        reason = failure.strerror or failure
+        raise InputError(
+            f"{what} {str(path)!r} cannot be written: {reason}."
+        ) from failure

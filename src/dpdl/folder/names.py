@@ -1,0 +1,111 @@
+"""The names of the files and folders that dpdl writes: nowhere else are they spelt out.
+
+What is in the files of a run is said in `docs/architecture.md`. A name that depends on a round, a
+process or a seed is made by a function.
+"""
+
+from __future__ import annotations
+
+LOCK = ".lock"
+"""In every folder that one process at a time may write."""
+
+# ------------------------------------------------------------------ a run
+EXPERIMENT = "experiment.json"
+METRICS = "metrics.jsonl"
+LEDGER = "ledger.jsonl"
+PARTITION = "partition.json"
+STATE = "state.safetensors"
+STATES = "state-*.safetensors"
+"""A pattern: those of single processes, see `state_of`."""
+SUMMARY = "summary.json"
+TIMING = "timing.json"
+TRAINING_CURVES = "training.png"
+METRICS_TABLE = "metrics.csv"
+TENSORBOARD = "tensorboard"
+AUDIT = "audit.json"
+"""In a run: what `dpdl audit` certified. In its attack: what stands beside membership inference."""
+REPORT = "report.html"
+PUBLIC_REPORT = "public.html"
+STATEMENT = "statement.html"
+RECORDING = "recording"
+ATTACK = "attack"
+
+# ------------------------------------------------------------------ a recording
+PUBLIC_FACTS = "public.json"
+RECORDED_ROUNDS = "index.json"
+
+# ------------------------------------------------------------------ an attack
+ATTACK_RESULT = "attack.json"
+GALLERY = "gallery.png"
+GALLERY_OF_AGENTS = "agents.png"
+MEMBERSHIP_CURVES = "membership.png"
+
+# ------------------------------------------------------------------ a comparison
+COMPARISON = "compare.json"
+TABLE = "table.json"
+TABLE_CSV = "table.csv"
+COMPARISON_CURVES = "curves.png"
+RUNS = "runs"
+"""The runs of a comparison; and where runs go unless a folder is named."""
+
+# ------------------------------------------------------------------ a search
+SEARCH = "tune.json"
+TRIALS = "trials.jsonl"
+TRIAL_RUNS = "trials"
+SEARCH_RESULT = "result.json"
+BEST = "best.toml"
+
+# ------------------------------------------------------------------ a reproduction
+RESULTS = "results"
+REPRODUCED = "reproduce"
+"""In the folder of all runs: those of a reproduction."""
+FIGURES = "figures"
+ATTACK_RESULTS = "attack"
+
+
+def state_of(process: int, before: bool = False) -> str:
+    """The checkpoint of one process for the agents it hosts, or the one before it."""
+    return f"state-{process}{'.before' if before else ''}.safetensors"
+
+
+def recorded_round(t: int, batch: int | None = None, later: bool = False) -> str:
+    """The messages of round t.
+
+    `batch`: played with batches of that size; `later`: the round after it, played so too.
+    """
+    size = "" if batch is None else f"-b{batch}"
+    return f"{t:06d}{size}{'-after' if later else ''}.safetensors"
+
+
+def round_recorded_in(name: str) -> tuple[int, int | None] | None:
+    """The round, and the size of batches, of a recorded file; None for a round played after."""
+    stem = name.removesuffix(".safetensors")
+    if stem.endswith("-after"):
+        return None
+    t, _, size = stem.partition("-b")
+    return int(t), int(size) if size else None
+
+
+def reconstructions_of(case: str) -> str:
+    """What was rebuilt in one case of an attack."""
+    return f"{case}.safetensors"
+
+
+def run_of_seed(algorithm: str, seed: int) -> str:
+    """One run of a comparison."""
+    return f"{algorithm}-seed{seed}"
+
+
+def run_of_trial(k: int) -> str:
+    """One run of a search."""
+    return f"trial{k}"
+
+
+def result_of(cell: str) -> str:
+    """The result of a cell of the paper, or of a place that the paper attacked."""
+    return f"{cell}.json"
+
+
+def figure_of(mode: str, figure: str) -> str:
+    """A figure of the paper, made again."""
+    return f"{mode}-{figure}.png"

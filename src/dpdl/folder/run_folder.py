@@ -1,0 +1,263 @@
+"""The run folder: plain files that other programs may read.
+
+`experiment.json` says what is run, `metrics.jsonl` has one object per evaluated round,
+`ledger.jsonl` what left, `summary.json` is the result, `timing.json` says where the time went. A
+folder without a summary holds an unfinished run. The checkpoints are in `dpdl.folder.states`, all
+names in `dpdl.folder.names`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpdl import __version__
+from dpdl.errors import InputError, RunFailed
+from dpdl.experiment.experiment import Experiment, from_mapping
+from dpdl.folder import files, names
+from dpdl.folder.book import refuse_constant
+
+if TYPE_CHECKING:
+    from dpdl.folder.checkpoint import Checkpoint
+
+FORMAT = 1
+
+
+def new_folder(experiment: Experiment, base: Path = Path(names.RUNS)) -> Path:
+    """A name for a run that is not taken yet."""
+    data = Path(experiment.dataset).stem
+    words = [
+        experiment.algorithm,
+        data,
+        Path(experiment.graph).stem,
+        str(experiment.agents),
+        f"seed{experiment.seed}",
+    ]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
+    for number in itertools.count(1):
+        path = base / (name if number == 1 else f"{name}-{number}")
+        if not path.exists():
+            return path
+    raise AssertionError
+
+
+class RunFolder:
+    """One run on disk: where its files are, what they say, and how they are written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(
+        cls, path: Path, facts: dict[str, Any], experiment: Experiment
+    ) -> RunFolder:
+        """A new run; a folder that holds one already is refused."""
+        folder = cls(path)
+        if folder.started:
+            raise InputError(
+                f"Folder {str(path)!r} already holds a run; continue it with "
+                f"`dpdl resume {path}` or choose another --out."
+            )
+        header = {"format": FORMAT, "version": __version__, **facts}
+        content = {**header, "experiment": experiment.as_dict()}
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            files.write_json(folder.experiment_path, content)
+        except OSError as failure:
+            raise InputError(
+                f"Output folder {str(path)!r} cannot be written: {failure.strerror}."
+            ) from failure
+        return folder
+
+    # ------------------------------------------------------------------ where
+    @property
+    def experiment_path(self) -> Path:
+        """What is run; the first file of a run."""
+        return self.path / names.EXPERIMENT
+
+    @property
+    def metrics_path(self) -> Path:
+        """One line for every evaluated round."""
+        return self.path / names.METRICS
+
+    @property
+    def ledger_path(self) -> Path:
+        """What left."""
+        return self.path / names.LEDGER
+
+    @property
+    def partition_path(self) -> Path:
+        """How many records of each class each agent holds: private."""
+        return self.path / names.PARTITION
+
+    @property
+    def summary_path(self) -> Path:
+        """The result; the last file of a run."""
+        return self.path / names.SUMMARY
+
+    @property
+    def curves_path(self) -> Path:
+        """The picture of losses and accuracies."""
+        return self.path / names.TRAINING_CURVES
+
+    @property
+    def audit_path(self) -> Path:
+        """What an audit of the run certified."""
+        return self.path / names.AUDIT
+
+    @property
+    def recording(self) -> Path:
+        """The folder of what left in the recorded rounds."""
+        return self.path / names.RECORDING
+
+    @property
+    def attack(self) -> Path:
+        """The folder of what was rebuilt from the recording."""
+        return self.path / names.ATTACK
+
+    # ------------------------------------------------------------------ what is run
+    @property
+    def started(self) -> bool:
+        """Whether there is a run."""
+        return self.experiment_path.exists()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended, and its result is there."""
+        return self.summary_path.exists()
+
+    def amend(self, experiment: Experiment) -> None:
+        """Write the number of rounds and the sigma that a run goes on with, if they are other ones.
+
+        The run is unfinished then. The file keeps its time, from which other programs count the
+        seconds of the run.
+        """
+        content = self.read()[1]
+        asked = {"rounds": experiment.rounds, "sigma": experiment.sigma}
+        before = content["experiment"]
+        if {name: before.get(name) for name in asked} == asked:
+            return
+        path = self.experiment_path
+        was = path.stat()
+        files.write_json(path, {**content, "experiment": {**before, **asked}})
+        os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+        self.summary_path.unlink(missing_ok=True)
+
+    def read(self) -> tuple[Experiment, dict[str, Any]]:
+        """What is run here, and the facts it was started with; another format is refused."""
+        content = self.facts()
+        if content.get("format") != FORMAT:
+            found = content.get("version", "unknown")
+            raise InputError(
+                f"Folder {str(self.path)!r} was written by another version of dpdl "
+                f"({found}); this is {__version__}, which reads run format {FORMAT}."
+            )
+        return from_mapping(content["experiment"]), content
+
+    def experiment(self) -> Experiment:
+        """What is run here."""
+        return self.read()[0]
+
+    def facts(self) -> dict[str, Any]:
+        """All that `experiment.json` says, whichever version of dpdl wrote it."""
+        return self._json(self.experiment_path, "no run")
+
+    def summary(self) -> dict[str, Any]:
+        """The result of a finished run."""
+        return self._json(self.summary_path, "no finished run")
+
+    def _json(self, path: Path, otherwise: str) -> dict[str, Any]:
+        """The object in a file; `otherwise` is what a folder without the file holds."""
+        try:
+            content = json.loads(
+                path.read_text("utf-8"), parse_constant=refuse_constant
+            )
+        except OSError as failure:
+            raise InputError(
+                f"Folder {str(self.path)!r} holds {otherwise}: {path.name}: "
+                f"{failure.strerror}."
+            ) from failure
+        except ValueError as failure:
+            raise InputError(f"File {str(path)!r} is damaged: {failure}.") from failure
+        if not isinstance(content, dict):
+            raise InputError(f"File {str(path)!r} is damaged: it holds no JSON object.")
+        return content
+
+    # ------------------------------------------------------------------ writing
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One writer at a time, `advising`."""
+        lock = os.open(self.path / names.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with self.advising():
+                yield
+        except BlockingIOError as failure:
+            raise InputError(
+                f"Run {str(self.path)!r} is being written by another process."
+            ) from failure
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def advising(self) -> Iterator[None]:
+        """A failing disk, or a process that is gone: a `RunFailed` that says what is safe."""
+        from dpdl.transport import PeerLost
+
+        try:
+            yield
+        except PeerLost as failure:
+            raise RunFailed(
+                f"{failure} What was saved is intact; continue with: dpdl resume "
+                f"{self.path}."
+            ) from failure
+        except OSError as failure:
+            raise RunFailed(
+                f"Writing to {str(self.path)!r} failed: {failure.strerror or failure}. "
+                "What was written before is intact; continue with: dpdl resume "
+                f"{self.path}."
+            ) from failure
+
+    # ----------------------------------------------------------------- metrics
+    def metrics(self) -> list[dict[str, Any]]:
+        """All recorded rounds; a line that a crash cut off is left out."""
+        if not self.metrics_path.exists():
+            return []
+        found = []
+        for line in self.metrics_path.read_text("utf-8").splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                break
+        return found
+
+    def append(self, metrics: dict[str, Any]) -> None:
+        """Add one evaluated round."""
+        with self.metrics_path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(metrics, allow_nan=False) + "\n")
+
+    def forget_after(self, round: int) -> None:
+        """Drop the metrics of rounds that will be run again."""
+        kept = [json.dumps(m) + "\n" for m in self.metrics() if m["round"] <= round]
+        files.write(self.metrics_path, "".join(kept).encode())
+
+    # ------------------------------------------------------------------- state
+    def last(self) -> Checkpoint | None:
+        """The last checkpoint that one process wrote for all agents, if there is one."""
+        from dpdl.folder.checkpoint import restore
+
+        path = self.path / names.STATE
+        return restore(path) if path.exists() else None
+
+    # ----------------------------------------------------------------- summary
+    def finish(self, summary: dict[str, Any], timing: dict[str, float]) -> None:
+        """Write the result; the run is complete."""
+        files.write_json(self.path / names.TIMING, timing)
+        files.write_json(self.summary_path, summary)

@@ -1,0 +1,164 @@
+"""How an option is declared and checked, once for Python, TOML and the command line.
+
+An option is a field of a dataclass: of `Experiment`, or of an algorithm. Its type is that of the
+field; its metadata has the help, what is allowed, and where `dpdl tune` draws its values from.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any, NamedTuple, final
+
+from dpdl.errors import InputError, unknown
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a value must satisfy, and how that is said."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+ABOVE_ZERO = Check(lambda v: math.isfinite(v) and v > 0, "a finite number above 0")
+AT_LEAST_ZERO = Check(
+    lambda v: math.isfinite(v) and v >= 0, "a finite number of at least 0"
+)
+AT_LEAST_ONE = Check(lambda v: v >= 1, "a whole number of at least 1")
+SEED = Check(lambda v: v >= 0, "a whole number of at least 0")
+MOMENTUM = Check(lambda v: 0 <= v < 1, "at least 0 and below 1")
+SHARE = Check(lambda v: 0 <= v <= 1, "at least 0 and at most 1")
+DECAY = Check(lambda v: 0 < v <= 1, "above 0 and at most 1")
+
+
+class Range(NamedTuple):
+    """Where values of an option are drawn from."""
+
+    low: float
+    high: float
+    log: bool = False  # by orders of magnitude
+
+    def __str__(self) -> str:
+        """As a person writes it."""
+        how = ", by orders of magnitude" if self.log else ""
+        return f"{self.low:g} to {self.high:g}{how}"
+
+
+@final
+class Typed(str):
+    """A value as a person typed it: the option that it is for decides what it means."""
+
+    __slots__ = ()
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    check: Check | None = None,
+    names: Callable[[], Sequence[str]] | Sequence[str] | None = None,
+    also: str = "",
+    search: Range | None = None,
+    by: str = "",
+) -> Any:
+    """A field that is an option.
+
+    `names` are the allowed names, or a function that lists them; `also` says what is allowed besides
+    them. `search` is where `dpdl tune` draws values from. `by` says what the default depends on, where
+    `default` alone is not the answer.
+    """
+    listed = names if names is None or callable(names) else lambda: names
+    metadata = {
+        "help": help,
+        "check": check,
+        "names": listed,
+        "also": also,
+        "search": search,
+        "by": by,
+    }
+    return field(default=default, metadata=metadata)
+
+
+KINDS: Mapping[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
+WORDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def annotation(f: Field[Any]) -> str:
+    """The type of a field, as it is written in its class; `Optional[T]` is `T | None`."""
+    written = f.type.__name__ if isinstance(f.type, type) else str(f.type)
+    optional = re.fullmatch(r"(?:typing\.)?Optional\[(.*)\]", written)
+    return f"{optional[1]} | None" if optional else written
+
+
+def kind(f: Field[Any]) -> type:
+    """The type of an option's value: str, int, float or bool."""
+    return KINDS[annotation(f).removesuffix(" | None")]
+
+
+def is_option(f: Field[Any]) -> bool:
+    """Whether a field is of a type that an option can have."""
+    return f.init and annotation(f).removesuffix(" | None") in KINDS
+
+
+def may_be_none(f: Field[Any]) -> bool:
+    """Whether None is a value of the option."""
+    return annotation(f).endswith(" | None")
+
+
+def has_default(f: Field[Any]) -> bool:
+    """Whether the field has a value that is not given."""
+    return f.default is not MISSING
+
+
+def allowed_names(f: Field[Any]) -> list[str]:
+    """The names that are allowed; none where any value of the type is."""
+    names = f.metadata.get("names")
+    return list(names()) if names else []
+
+
+def checked(f: Field[Any], value: Any) -> Any:
+    """The value in its own type, or an `InputError` that says what is wrong and what is allowed."""
+    if value is None:
+        if may_be_none(f):
+            return None
+        raise InputError(f"{f.name} must be given.")
+    value = _in_its_type(f, value)
+    check: Check | None = f.metadata.get("check")
+    if check and not check.holds(value):
+        raise InputError(f"{f.name} must be {check.words}, not {value!r}.")
+    open_ended = not f.metadata.get("names") or f.metadata.get("also")
+    if not open_ended and value not in allowed_names(f):
+        raise unknown(f.name, str(value), allowed_names(f))
+    return value
+
+
+def _in_its_type(f: Field[Any], value: Any) -> Any:
+    wanted = kind(f)
+    found = value
+    if type(value) is Typed:
+        found = _read(str(value), wanted)
+    if wanted is float and type(found) is int:
+        found = float(found)
+    if type(found) is not wanted:
+        given = str(value) if type(value) is Typed else value
+        raise InputError(f"{f.name} must be {WORDS[wanted]}, not {given!r}.")
+    return found
+
+
+def _read(text: str, wanted: type) -> Any:
+    """What a text stands for; the text itself if it stands for nothing of the type."""
+    if wanted is bool:
+        return TRUTHS.get(text.lower(), text)
+    try:
+        return wanted(text)
+    except ValueError:
+        return text

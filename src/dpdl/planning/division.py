@@ -1,0 +1,72 @@
+"""One data set divided among simulated agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from dpdl.experiment.experiment import Experiment
+from dpdl.keys import generator
+from dpdl.planning.build import make_algorithm
+from dpdl.planning.site import AgentRecords, TestRecords
+from dpdl.tasks.data import Dataset
+from dpdl.tasks.partition import partition
+
+FEWEST_RECORDS = 10
+
+
+@final
+@dataclass(frozen=True)
+class Division:
+    """A data set, and the record numbers of every agent. Whoever has it sees all records."""
+
+    data: Dataset
+    parts: Sequence[np.ndarray] = field(repr=False)
+
+    def records(self, agents: Iterable[int]) -> dict[int, AgentRecords]:
+        """Those of some agents."""
+        x, y = self.data.x, self.data.y
+        return {j: AgentRecords(x, y, self.parts[j]) for j in agents}
+
+    def test(self, agents: Iterable[int]) -> TestRecords:
+        """The data set's, for all agents alike."""
+        return TestRecords(self.data.x_test, self.data.y_test)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all records."""
+        return self.data.fingerprint()
+
+
+def split(e: Experiment, data: Dataset, agents: int) -> list[np.ndarray]:
+    """The record numbers of every agent; each gets at least a batch, and at least ten.
+
+    Public records are left out.
+    """
+    public = make_algorithm(e).public_records
+    private = np.sort(shuffled(e, len(data.y))[public:])
+    parts = divide(e, data.y.numpy()[private], agents)
+    return [private[part] for part in parts]
+
+
+def divide(e: Experiment, y: np.ndarray, agents: int) -> Sequence[np.ndarray]:
+    """The same for records of which only the labels are known."""
+    assert e.batch
+    return partition(
+        e.partition,
+        y,
+        agents,
+        alpha=e.alpha_d,
+        least=max(FEWEST_RECORDS, e.batch),
+        seed=e.seed,
+        classes_per_agent=e.classes_per_agent,
+    )
+
+
+def shuffled(e: Experiment, records: int) -> np.ndarray:
+    """All record numbers in the order that decides which are public."""
+    return generator(e.seed, "validation").permutation(records)

@@ -1,0 +1,244 @@
+"""From an experiment to a plan. Everything that can be wrong is found here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dpdl import graph as graphs
+from dpdl.algorithms import Algorithm
+from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment
+from dpdl.graph import Graph
+from dpdl.planning import brief
+from dpdl.planning.budget import Allowance, Budget, allowance, parse
+from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
+from dpdl.planning.division import Division, divide, shuffled, split
+from dpdl.planning.noise_rule import sigma_by_rule
+from dpdl.planning.privacy_model import PrivacyModel
+from dpdl.planning.public_plan import PublicPlan
+from dpdl.planning.site import Site
+from dpdl.planning.statement import Stated
+from dpdl.privacy.declared import check_few, declared
+from dpdl.privacy.gradient import PrivateGradient
+from dpdl.privacy.noise import Randomness, Reproducible, Secure
+from dpdl.privacy.theorem1 import Theorem1
+from dpdl.privacy.threats import threat
+from dpdl.tasks import data as datasets
+from dpdl.tasks import features, models
+from dpdl.tasks.data import Dataset
+from dpdl.tasks.data.form import Form
+from dpdl.tasks.task import Task
+from dpdl.types import Batch
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """One experiment, ready to run: what is public, and where the records are."""
+
+    public: PublicPlan
+    source: Division
+    randomness: Randomness
+
+    def __repr__(self) -> str:
+        return brief.of_plan(self)
+
+    # ------------------------------------------------------------------ what is public
+    @property
+    def experiment(self) -> Experiment:
+        """All options, with nothing left open."""
+        return self.public.experiment
+
+    @property
+    def graph(self) -> Graph:
+        """Who talks to whom, with which weights."""
+        return self.public.graph
+
+    @property
+    def task(self) -> Task:
+        """What is learned."""
+        return self.public.task
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """What is run."""
+        return self.public.algorithm
+
+    @property
+    def privacy(self) -> PrivacyModel:
+        """What it costs."""
+        return self.public.privacy
+
+    @property
+    def theorem1(self) -> Theorem1 | None:
+        """What the paper claims that it costs; None: it claims nothing."""
+        return self.public.theorem1
+
+    @property
+    def allowance(self) -> Allowance | None:
+        """How many rounds the budgets allow; None: there are no budgets."""
+        return self.public.allowance
+
+    @property
+    def stated(self) -> Stated:
+        """What a privacy statement is about."""
+        simulated = self.randomness.repeatable
+        return Stated(self.experiment, self.privacy, self.theorem1, simulated)
+
+    # ------------------------------------------------------------------ what is not
+    @property
+    def data(self) -> Dataset:
+        """The data set that was divided."""
+        return self.source.data
+
+    @property
+    def parts(self) -> Sequence[np.ndarray]:
+        """The record numbers of every agent."""
+        return self.source.parts
+
+    def site(self, agents: Iterable[int]) -> Site:
+        """What a process needs that hosts some agents."""
+        here = list(agents)
+        records, test = self.source.records(here), self.source.test(here)
+        return Site(self.public, records, test, self.randomness)
+
+    @cached_property
+    def everybody(self) -> Site:
+        """What a process needs that hosts all agents."""
+        return self.site(range(len(self.graph)))
+
+    @property
+    def grad(self) -> PrivateGradient:
+        """What agents answer with."""
+        return self.everybody.grad
+
+    def batches(self, agents: Tensor, t: int) -> list[Batch]:
+        """The minibatches of some agents in round t."""
+        return self.everybody.batches(agents, t)
+
+
+def plan(
+    experiment: Experiment,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    progress: bool = False,
+) -> Plan:
+    """The plan of an experiment; objects given here stand in for the names in it."""
+    e = experiment.resolved()
+    assert e.model
+    graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
+    algorithm = make_algorithm(e)
+    algorithm.check(graph)
+    randomness = make_randomness(e, algorithm)
+    budgets = None if e.budget is None else parse(e.budget, len(graph), e.delta)
+    if data is None:
+        _refuse_without_data(e, algorithm, graph, budgets)
+    data = data or datasets.load(e.dataset, progress)
+    if model is None:
+        data = features.for_model(e.model, data)
+    source = Division(data, split(e, data, len(graph)))
+    task = make_task(e, data.form, model)
+    said = _declared(e, algorithm, [len(part) for part in source.parts])
+    privacy = make_privacy_model(e, algorithm, graph, said, task.size)
+    validate = _validate(e, data, task, algorithm.public_records)
+    # With secure randomness rounds that a crash made a run repeat are charged again, so there may
+    # be more than T of them.
+    most = e.rounds if randomness.repeatable else 4 * e.rounds
+    public = make_public_plan(e, data.form, task, privacy, budgets, most, validate)
+    return Plan(public, source, randomness)
+
+
+def make_public_plan(
+    e: Experiment,
+    form: Form,
+    task: Task,
+    privacy: PrivacyModel,
+    budgets: Sequence[Budget] | None,
+    most_rounds: int,
+    validate: Callable[[Tensor], float] | None = None,
+) -> PublicPlan:
+    """Everything that is public, from a privacy model that has no noise yet.
+
+    `most_rounds` is how many rounds may be charged for.
+    """
+    theorem1 = make_theorem1(e, privacy)
+    privacy = privacy.with_noise(sigma_by_rule(e, privacy, theorem1))
+    allowed = None
+    if budgets:
+        allowed = allowance(privacy, threat(e.threat), budgets, most_rounds)
+    return PublicPlan(e, form, task, privacy, theorem1, allowed, validate)
+
+
+def make_randomness(e: Experiment, algorithm: Algorithm) -> Randomness:
+    """Where batches and noise come from."""
+    if e.randomness != "secure":
+        return Reproducible(e.seed)
+    if why := algorithm.needs_shared_seed:
+        raise InputError(f"randomness 'secure' is not for {e.algorithm}: {why}.")
+    return Secure()
+
+
+def make_task(e: Experiment, form: Form, model: nn.Module | None) -> Task:
+    """What is learned: the given module, or the one that the experiment names."""
+    assert e.model
+    dtype = DTYPES[e.dtype]
+    module = model or models.build(e.model, form.shape, form.outputs, e.seed)
+    task = Task(module, dtype=dtype)
+    two = form.inputs(torch.zeros(2, *form.shape, dtype=form.dtype), dtype)
+    task.check(two, form.targets.values(form.targets.blank(2), dtype), form.outputs)
+    task.hasten(form.shape)
+    return task
+
+
+def _refuse_without_data(
+    e: Experiment,
+    algorithm: Algorithm,
+    graph: Graph,
+    budgets: Sequence[Budget] | None,
+) -> None:
+    """Refuse a partition or a budget that cannot be served before any record is read.
+
+    How many records an agent gets depends only on how many there are of every class, which is known
+    of named data sets. The size of the model is not known yet; the largest one has the weakest
+    condition on the noise.
+    """
+    counts = datasets.class_counts(e.dataset)
+    if counts is None or algorithm.public_records:
+        return  # which classes the public records take away is not known
+    parts = divide(e, np.repeat(np.arange(len(counts)), counts), len(graph))
+    said = _declared(e, algorithm, [len(part) for part in parts])
+    model = make_privacy_model(e, algorithm, graph, said, sys.maxsize)
+    if budgets:
+        sigma = sigma_by_rule(e, model, make_theorem1(e, model))
+        allowance(model.with_noise(sigma), threat(e.threat), budgets)
+
+
+def _declared(e: Experiment, algorithm: Algorithm, records: list[int]) -> list[int]:
+    """The public numbers of records; nothing but the draw itself may use the true ones."""
+    said = declared(e.records, records)
+    if algorithm.disclosure.sized:
+        check_few(said, records)
+    return said
+
+
+def _validate(
+    e: Experiment, data: Dataset, task: Task, count: int
+) -> Callable[[Tensor], float] | None:
+    """The accuracy of a row's model on the public records; None when there are none."""
+    if not count:
+        return None
+    records = torch.from_numpy(np.sort(shuffled(e, len(data.y))[:count]))
+    x, y = data.inputs(data.x[records], task.initial.dtype), data.y[records]
+    return lambda row: task.score.total(task.outputs(row, x), y) / len(y)

@@ -1,0 +1,143 @@
+"""How far epsilon covers what a page shows of a run, and which of its settings anybody may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpdl.errors import InputError
+from dpdl.experiment.options import FLAT, options_of
+
+PLACES = ("dataset", "model", "graph")
+"""Settings that may be the path of a file; anybody may see its name, not where it is."""
+OPEN = (
+    *PLACES,
+    "agents",
+    "weights",
+    "partition",
+    "alpha_d",
+    "records",
+    "classes_per_agent",
+    "algorithm",
+    "rounds",
+    "batch",
+    "sampling",
+    "compress",
+    "clip",
+    "clip_unit",
+    "chunks",
+    "noise",
+    "sigma",
+    "epsilon",
+    "delta",
+    "threat",
+    "relation",
+    "budget",
+    "c2",
+    "h",
+    "randomness",
+    "dtype",
+    "average",
+    "eval_every",
+    "checkpoint_every",
+)
+"""Shared options that anybody may see, because a person chose them, like those of algorithms.
+
+A setting that is neither stays private.
+"""
+FOLDER = (
+    "metrics.jsonl and summary.json: training losses, shares of clipped gradients, "
+    "gradients that were not finite, cosines and coefficients. They are computed from "
+    "records without noise.",
+    "state.safetensors: models and momenta. With dpdl a momentum carries a gradient "
+    "without noise.",
+    "experiment.json: the seed, from which a reproducible run draws batches and noise, "
+    "and a hash of the data, which confirms a guess of them.",
+    "partition.json: how many records of each class each agent holds, counted without "
+    "noise.",
+    "summary.json and ledger.jsonl: the numbers of records that agents declared, which "
+    "makes them public.",
+    "training.png: a curve of the training loss. timing.json: a larger batch takes "
+    "longer, and its size is private.",
+    "recording and attack, if they are there: what left, and what was rebuilt from it "
+    "beside the records themselves.",
+)
+
+
+def open_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What anybody may see, in our order."""
+    names = [*OPEN, *_of_algorithm(settings)]
+    found = {name: settings[name] for name in names if name in settings}
+    return {
+        name: file_name(value) if _may_be_a_path(name, value) else value
+        for name, value in found.items()
+    }
+
+
+def _of_algorithm(settings: Mapping[str, Any]) -> list[str]:
+    """The options of the algorithm; those of old only, where the algorithm is not installed here."""
+    try:
+        own = options_of(str(settings.get("algorithm")))
+    except InputError:
+        return list(FLAT)
+    return [*FLAT, *(name for name in own if name not in FLAT)]
+
+
+def _may_be_a_path(name: str, value: Any) -> bool:
+    """An option of an algorithm may name a file, too."""
+    return isinstance(value, str) and (name in PLACES or name not in OPEN)
+
+
+def closed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The others, and where files are."""
+    shown = open_settings(settings)
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in shown or shown[name] != value
+    }
+
+
+def file_name(text: str) -> str:
+    """A name, or the last part of a path."""
+    return Path(text).name or text
+
+
+def alarms(summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """Why epsilon covers nothing of a run, if so."""
+    found = []
+    if settings.get("randomness") != "secure":
+        found.append(
+            "Nothing here is covered if somebody knows the seed: this run draws its "
+            "noise from it. It is a simulation."
+        )
+    if _of_models(summary) is None:
+        found.append(
+            "Nothing here is covered: nothing is proven about the models of this run."
+        )
+    return found
+
+
+def limits(summary: Mapping[str, Any]) -> list[str]:
+    """How far epsilon covers what is computed from the models of a run."""
+    epsilon = _of_models(summary)
+    known = (
+        f" (epsilon {epsilon:.4g})"
+        if epsilon is not None
+        else ", of which nothing is proven"
+    )
+    return [
+        "Test accuracies are computed from the models. About training records they "
+        f"tell no more than the models do{known}. Nothing protects the test records.",
+        "Numbers of records: epsilon, and a noise multiplier that the accountant "
+        "chose, are computed from them.",
+        "Other runs on the same records, also those that were thrown away, and choices "
+        "made by looking at results.",
+    ]
+
+
+def _of_models(summary: Mapping[str, Any]) -> float | None:
+    """The epsilon against somebody who sees the models; None when there is none."""
+    epsilon = summary["epsilon"].get("final_model")
+    return epsilon if isinstance(epsilon, int | float) else None

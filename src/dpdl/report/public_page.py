@@ -1,0 +1,116 @@
+"""Pages with a word on what epsilon does not cover, and pages for everybody that leave it out.
+
+A page for everybody is made from the parts that are marked as public where they are made. Nothing
+else can reach it: no other part, no title or link with the name of a folder (which often holds the
+seed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dpdl.errors import InputError
+from dpdl.report.page import (
+    Section,
+    alarm,
+    bullets,
+    heading,
+    page,
+    paragraphs,
+    public,
+    said,
+)
+
+KEY = "not-covered"
+TITLE = "Not covered by epsilon"
+ABOUT = "Agents on a graph train one model without a server."
+
+
+def whole_page(names: str, sections: Sequence[Section], foot: str) -> str:
+    """All that was found, for the one who holds the records."""
+    notice = said(
+        "For you, not for others: this page shows things that no epsilon covers. They "
+        "are marked, and listed at its end. A page to give away is made by dpdl report "
+        "--public."
+    )
+    shown = not_covered(sections)
+    last = _box([*_limits(sections), *map(_sentence, shown)], sections)
+    return page(
+        f"dpdl: {names}", ABOUT, [*sections, last], foot, notice if shown else ""
+    )
+
+
+def public_page(sections: Sequence[Section], foot: str) -> str:
+    """Only what is marked as public, with a word on what was left out."""
+    kept = _public(sections)
+    if not kept:
+        raise InputError(
+            "Nothing in these folders may be shown to everybody: an attack shows "
+            "private records."
+        )
+    left = not_covered(sections)
+    alarms = map(alarm, _once(section.alarms for section in kept))
+    notice = said(
+        "Public version. It holds what epsilon covers, as far as its section "
+        f"“{TITLE}” says, and what is about no record. Left out: "
+        f"{'; '.join(left) if left else 'nothing'}."
+    )
+    title = kept[0].title if len(kept) == 1 else f"{len(kept)} results"
+    last = _box(_limits(kept), kept)
+    return page(
+        f"dpdl: {title}", ABOUT, [*kept, last], foot, "\n".join([notice, *alarms])
+    )
+
+
+def not_covered(sections: Iterable[Section]) -> list[str]:
+    """What the private parts show, in words."""
+    return list(
+        dict.fromkeys(
+            part.what
+            for section in sections
+            for part in section.parts
+            if not part.public
+        )
+    )
+
+
+def _public(sections: Sequence[Section]) -> list[Section]:
+    """The sections that have something for everybody, under keys that tell nothing."""
+    found = [
+        section._replace(parts=[part for part in section.parts if part.public])
+        for section in sections
+    ]
+    return [
+        section._replace(key=f"part-{k}")
+        for k, section in enumerate(found, 1)
+        if section.parts
+    ]
+
+
+def _limits(sections: Sequence[Section]) -> list[str]:
+    return _once(
+        [
+            *(section.alarms for section in sections),
+            *(section.limits for section in sections),
+        ]
+    )
+
+
+def _once(groups: Iterable[Sequence[str]]) -> list[str]:
+    """All sentences, each once."""
+    return list(dict.fromkeys(words for group in groups for words in group))
+
+
+def _box(here: Sequence[str], sections: Iterable[Section]) -> Section:
+    beside = _once(section.beside for section in sections)
+    html = [heading("On this page"), bullets(here) if here else paragraphs("Nothing.")]
+    if beside:
+        html += [
+            heading("In the folder, which is not to be given away"),
+            bullets(beside),
+        ]
+    return Section(KEY, TITLE, [public(*html)])
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."

@@ -1,0 +1,290 @@
+"""One run: what was trained, how well, and what it gave away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from dpdl.algorithms import named
+from dpdl.errors import DpdlError, InputError
+from dpdl.folder import class_counts, names
+from dpdl.folder.run_folder import RunFolder
+from dpdl.folder.run_graph import graph_of_run
+from dpdl.report.coverage import (
+    FOLDER,
+    alarms,
+    closed_settings,
+    file_name,
+    limits,
+    open_settings,
+)
+from dpdl.report.figures import BLUE, INK, ORANGE, draw_graph, draw_partition, save
+from dpdl.report.frontier import styled
+from dpdl.report.page import (
+    Part,
+    Section,
+    facts,
+    heading,
+    paragraphs,
+    private,
+    public,
+    said,
+    small_picture,
+    table,
+    wide_picture,
+)
+from dpdl.report.training_curves import accuracy_figure, loss_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CALIBRATION = {"coefficient": (BLUE, (0.25, 0.75)), "cosine": (ORANGE, (-1.0, 1.0))}
+"""Colour, and the range that can occur: noise around the middle must not look like a trend."""
+WORLD, HOLDINGS = "Who talks to whom", "Who holds what"
+Metrics = Sequence[Mapping[str, Any]]
+
+
+def of_run(
+    summary: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    folder: Path,
+    missing: str = f"the run folder has no {names.PARTITION}.",
+) -> Section:
+    """From `summary.json`, the settings in `experiment.json`, and what is beside them.
+
+    `missing` says why there are no class counts, if there are none.
+    """
+    s, run = summary, RunFolder(folder)
+    metrics = run.metrics()
+    data, graph = file_name(s["dataset"]), file_name(s["graph"])
+    title = f"{s['algorithm']} on {data}, {graph} of {s['agents']} agents"
+    inside = _unprotected(s, metrics)
+    parts = [
+        public(said(s["privacy_statement"])),
+        public(table(["what", "value"], _results(s), f"Result of {title}.")),
+        private(f"{', '.join(inside)} (numbers)", _without_noise(inside))
+        if inside
+        else None,
+        *_curves(metrics),
+        _calibration(s["algorithm"], metrics),
+        _graph(run),
+        _partition(run, missing),
+        public(heading("Settings"), _settings(open_settings(settings))),
+        private("the seed, and where files are", _settings(closed_settings(settings))),
+        public(
+            heading("Versions"),
+            facts({name: str(value) for name, value in s["versions"].items()}),
+        ),
+    ]
+    return Section(
+        f"run-{_key(folder)}",
+        title,
+        list(filter(None, parts)),
+        limits(s),
+        FOLDER,
+        alarms(s, settings),
+    )
+
+
+def _results(s: Mapping[str, Any]) -> list[tuple[str, str]]:
+    accuracy = s["accuracy"]
+    return [
+        ("test accuracy, mean over agents", f"{accuracy['mean']:.2%}"),
+        ("worst and best agent", f"{accuracy['worst']:.2%} and {accuracy['best']:.2%}"),
+        ("average of all models", f"{accuracy['average_model']:.2%}"),
+        ("rounds", f"{s['rounds']:,}"),
+        ("sent by all agents", f"{s['bytes_sent'] / 1e6:,.0f} MB"),
+        *(
+            (_epsilon(name), _number(value))
+            for name, value in s["epsilon"].items()
+            if value is not None
+        ),
+    ]
+
+
+def _unprotected(s: Mapping[str, Any], metrics: Metrics) -> dict[str, str]:
+    """What was measured on private records without any noise; old runs have less of it."""
+    last: Mapping[str, Any] = metrics[-1] if metrics else {}
+    records = s.get("records") or {}
+    found = {
+        "training loss": s.get("train_loss"),
+        "clipped gradients": last.get("clip_fraction"),
+        "gradients that were not finite": s.get("broken_gradients"),
+        "fewest records of an agent": records.get("fewest"),
+        "most records of an agent": records.get("most"),
+        "seconds of the run": s.get("seconds"),
+    }
+    return {name: _number(value) for name, value in found.items() if value is not None}
+
+
+def _without_noise(values: Mapping[str, str]) -> str:
+    return table(
+        ["what", "value"],
+        values.items(),
+        "Computed from records without noise; losses and shares of the end.",
+    )
+
+
+def _curves(metrics: Metrics) -> list[Part]:
+    """Accuracy and loss over the rounds."""
+    if not metrics:
+        return []
+    last = metrics[-1]
+    accuracy, loss = (
+        (last.get(group) or {}).get("mean") for group in ("accuracy", "train_loss")
+    )
+    shown = (
+        (
+            accuracy_figure,
+            f"Test accuracy over the rounds; the last one is {_share(accuracy)}.",
+        ),
+        (
+            loss_figure,
+            f"Training loss over the rounds; the last one is {_number(loss)}.",
+        ),
+    )
+    caption = "Mean over agents; the band reaches from the worst to the best."
+    with TemporaryDirectory() as place:
+        path = Path(place) / "curve.png"
+        right, wrong = (
+            small_picture(save(draw(metrics), path), words, caption)
+            for draw, words in shown
+        )
+    return [public(right), private("training loss over the rounds (curve)", wrong)]
+
+
+# ------------------------------------------------------------------ calibration
+def calibration_figure(metrics: Metrics) -> Figure:
+    """DPDL's mean coefficient and mean cosine over the rounds in which both were measured."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    rounds = _calibrated(metrics)
+    if not rounds:
+        raise InputError("There are no coefficients to draw.")
+    figure = Figure(figsize=(10, 3.8), facecolor="white", layout="constrained")
+    panels = figure.subplots(1, len(CALIBRATION))
+    for axes, (name, (colour, ends)) in zip(panels, CALIBRATION.items(), strict=True):
+        at, values = [m["round"] for m in rounds], [m[name] for m in rounds]
+        axes.plot(at, values, color=colour, lw=1.8, marker="o" if len(at) == 1 else "")
+        axes.set_ylim(*ends)
+        axes.set_title(f"mean {name}", size=11, color=INK, loc="left")
+        axes.set_xlabel("round")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        styled(axes)
+    figure.suptitle("Calibration", size=12, weight="bold", color=INK)
+    return figure
+
+
+def _calibrated(metrics: Metrics) -> list[Mapping[str, Any]]:
+    return [m for m in metrics if all(m.get(name) is not None for name in CALIBRATION)]
+
+
+def _calibration(algorithm: str, metrics: Metrics) -> Part | None:
+    """Public for dpdl-sound only, which computes both from perturbed gradients."""
+    rounds = _calibrated(metrics)
+    if not rounds:
+        return None
+    first, last = rounds[0], rounds[-1]
+    words = (
+        "Mean calibration coefficient and mean cosine over the rounds; the coefficient "
+        f"is {first['coefficient']:.3f} in round {first['round']} and "
+        f"{last['coefficient']:.3f} in round {last['round']}."
+    )
+    caption = (
+        "How much of an agent's own gradient is added to a neighbour's: the "
+        "coefficient is 1 / (1 + exp(cosine)), 0.5 for gradients that have nothing in "
+        "common. Mean over agents and their neighbours."
+    )
+    with TemporaryDirectory() as place:
+        html = wide_picture(
+            save(calibration_figure(metrics), Path(place) / "calibration.png"),
+            words,
+            caption,
+        )
+    return (
+        public(html)
+        if "cosine" in named(algorithm).kind.public_diagnostics
+        else private("cosines and calibration coefficients", html)
+    )
+
+
+# ------------------------------------------------------------------ data and graph
+def _graph(run: RunFolder) -> Part:
+    """Who talks to whom; a sentence when the folder does not say it."""
+    try:
+        graph = graph_of_run(run)
+    except DpdlError as failure:  # it may name the folder
+        return _not_shown("why the graph is not shown", WORLD, str(failure))
+    words = f"The graph {graph.name}: {graph.N} agents and {graph.edge_count} edges."
+    with TemporaryDirectory() as place:
+        picture = small_picture(
+            draw_graph(graph, Path(place) / "graph.png"),
+            words,
+            "Agents that are joined exchange messages.",
+        )
+    return public(heading(WORLD), picture)
+
+
+def _partition(run: RunFolder, missing: str) -> Part:
+    """Who holds what; `missing` says why the folder does not tell, if so."""
+    found = class_counts.read(run)
+    if found is None:
+        return _not_shown("why the partition is not shown", HOLDINGS, missing)
+    sizes = [sum(row) for row in found.counts]
+    words = (
+        f"Heat map of how many records of each of {len(found.counts[0])} classes each "
+        f"of {len(sizes)} agents holds; the agents hold from {min(sizes):,} to "
+        f"{max(sizes):,} records."
+    )
+    caption = "Records of each class at each agent, with each agent's total above."
+    title = f"{found.dataset}, {found.partition}"
+    with TemporaryDirectory() as place:
+        path = draw_partition(found.counts, Path(place) / "heat_map.png", title)
+        picture = wide_picture(path, words, caption)
+    what = "records of each class at each agent (heat map)"
+    return private(what, heading(HOLDINGS), picture)
+
+
+def _not_shown(what: str, title: str, why: str) -> Part:
+    return private(what, heading(title), paragraphs(f"Not shown: {why}"))
+
+
+# ------------------------------------------------------------------ words
+def _settings(values: Mapping[str, Any]) -> str:
+    return facts({name: _setting(value) for name, value in values.items()})
+
+
+def _setting(value: Any) -> str:
+    return (
+        "none"
+        if value is None
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def _epsilon(name: str) -> str:
+    words = (
+        "claimed by Theorem 1"
+        if name == "claimed_theorem1"
+        else f"proven, {name.replace('_', ' ')}"
+    )
+    return f"epsilon, {words}"
+
+
+def _number(value: float | str | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _key(folder: Path) -> str:
+    return "".join(c if c.isalnum() else "-" for c in folder.resolve().name)

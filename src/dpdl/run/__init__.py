@@ -1,1 +1,0 @@
-"""Running experiments: description, plan, training loop, measurements, run folder."""

@@ -1,0 +1,1 @@
+"""Many runs: comparisons, searches, the paper's tables, attacks."""

@@ -1,0 +1,151 @@
+"""What `dpdl attack` does to recorded runs: rebuild, score, draw, and keep the result."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+from dpdl.attacks import harness
+from dpdl.attacks.harness import Effort
+from dpdl.attacks.pictures import by_agent, by_round
+from dpdl.attacks.recorded import Recording
+from dpdl.attacks.tables import Attacked
+from dpdl.attacks.targets import AttackCase, offered
+from dpdl.attacks.workers import Workers
+from dpdl.folder import names
+from dpdl.folder.files import write_json
+from dpdl.folder.run_folder import RunFolder
+from dpdl.parallel import cores
+from dpdl.report.gallery import draw_gallery
+from dpdl.studies.attack_watch import AttackWatch
+from dpdl.studies.membership import infer_membership
+from dpdl.training.recording import numbers_of
+
+ALL = "all"
+OWN = "own"
+"""In place of a size: the run's own batches."""
+
+
+@final
+@dataclass(frozen=True)
+class AttackRequest:
+    """What to attack of every recording, as a person writes it, and what to make of it."""
+
+    scenario: str | None = (
+        None  # names, separated by commas; None: all that are offered
+    )
+    rounds: str = ALL  # numbers, separated by commas
+    batch: str | None = None  # sizes, separated by commas; None: the smallest recorded
+    whose: str = ALL  # numbers of agents, separated by commas
+    labels: str = "known"
+    effort: Effort = field(default_factory=Effort)
+    membership: bool = False  # also ask of records whether they were in the batch
+    gallery: Path | None = None  # one more copy of the picture
+    jobs: int | None = None  # processes; None: one for every core
+    stop: threading.Event | None = None  # asks to stop
+
+    @property
+    def agents(self) -> tuple[int, ...] | None:
+        """The agents whose records are rebuilt; None: all."""
+        return None if self.whose == ALL else numbers_of(self.whose, "Agents")
+
+
+def attack_runs(
+    runs: Sequence[Path], request: AttackRequest, watch: AttackWatch
+) -> dict[str, Any]:
+    """Attack recorded runs; the result and the pictures are kept in the folder of the first."""
+    folder = RunFolder(runs[0]).attack
+    facts = attack_facts(runs, folder, request, watch)
+    keep(folder, facts)
+    return facts
+
+
+def attack_facts(
+    runs: Sequence[Path], folder: Path, request: AttackRequest, watch: AttackWatch
+) -> dict[str, Any]:
+    """All that attacks on some runs tell, with pictures in `folder`."""
+    attacked = _attack(runs, request, watch)
+    facts = _facts(attacked, folder, request.gallery)
+    if request.membership:
+        seed = request.effort.seed
+        facts |= infer_membership(attacked, folder, request.agents, seed, watch)
+    return facts
+
+
+def keep(folder: Path, facts: dict[str, Any]) -> None:
+    """Write the result of an attack."""
+    write_json(folder / names.ATTACK_RESULT, facts)
+
+
+def sizes_of(words: str, own: int) -> list[int | None]:
+    """Sizes of batches, separated by commas; None stands for the run's own."""
+    found: list[int | None] = []
+    for word in words.split(","):
+        found += [None] if word in (OWN, str(own)) else numbers_of(word, "Batches")
+    return found
+
+
+def _attack(
+    runs: Sequence[Path], request: AttackRequest, watch: AttackWatch
+) -> list[Attacked]:
+    chosen, found = request.agents, []
+    with Workers(request.jobs or cores(), request.stop) as workers:
+        for run in runs:
+            cases = _cases(Recording(RunFolder(run).recording), request)
+            with watch.attacking(len(cases)) as begin:
+                rebuilt, plan = harness.attack(
+                    run, cases, request.effort, chosen, workers=workers, watch=begin
+                )
+            found.append(Attacked(run, rebuilt, plan))
+    return _distinct(found)
+
+
+def _distinct(attacked: list[Attacked]) -> list[Attacked]:
+    """Runs of one algorithm are told apart by the names of their folders."""
+    who = [a.who for a in attacked]
+    return [
+        replace(a, suffix=f" {a.run.name}") if who.count(a.who) > 1 else a
+        for a in attacked
+    ]
+
+
+def _cases(recording: Recording, request: AttackRequest) -> list[AttackCase]:
+    rounds: Sequence[int] = recording.rounds
+    if request.rounds != ALL:
+        rounds = numbers_of(request.rounds, "Rounds")
+    words = request.batch or str(min(recording.batches, default=OWN))
+    cases = []
+    for t in rounds:
+        for size in sizes_of(words, recording.options["batch"]):
+            for scenario in _scenarios(recording, request, t, size):
+                cases.append(AttackCase(scenario, t, size, request.labels))
+    return cases
+
+
+def _scenarios(
+    recording: Recording, request: AttackRequest, t: int, size: int | None
+) -> list[str]:
+    chosen = request.scenario or ALL
+    return offered(recording, t, size) if chosen == ALL else chosen.split(",")
+
+
+def _facts(
+    attacked: list[Attacked], folder: Path, gallery: Path | None
+) -> dict[str, Any]:
+    """Numbers and pictures; a page is made of what is in the folder, so it has all of them."""
+    kept = folder / names.GALLERY
+    chosen = gallery or kept
+    for path in dict.fromkeys((kept, chosen)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draw_gallery(*by_round(attacked), path)
+    agents = draw_gallery(*by_agent(attacked), folder / names.GALLERY_OF_AGENTS)
+    return {
+        "rows": [row for a in attacked for row in a.rows()],
+        "trivial": attacked[0].trivial_rows(),
+        "epsilon": {a.who: a.epsilon for a in attacked},
+        "gallery": str(chosen),
+        "by_agent": str(agents),
+    }

@@ -1,0 +1,63 @@
+"""One run from the command line: train, track its metrics for other programs, draw its curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from dpdl.folder.export import Tracker
+from dpdl.folder.run_folder import RunFolder
+from dpdl.planning.plan import Plan
+from dpdl.training.loop import Watch
+from dpdl.training.recording import RecordingRequest
+from dpdl.training.train import Result, launch
+
+
+@final
+@dataclass(frozen=True)
+class OneRun:
+    """What is run, and where."""
+
+    plan: Plan
+    out: Path
+    placement: str
+    formats: Sequence[str] = ()  # of metrics for other programs
+    again: bool = False  # whether it goes on with what is in `out`
+
+    @property
+    def picture(self) -> Path:
+        """Where the curves are drawn."""
+        return RunFolder(self.out).curves_path
+
+    def perform(
+        self, watch: Watch, record: RecordingRequest | None = None
+    ) -> Result | None:
+        """Train; the result on process 0, None elsewhere."""
+        tracker = Tracker(self.out, self.formats)
+
+        def heard(t: int, metrics: dict[str, Any] | None) -> None:
+            tracker(t, metrics)
+            watch(t, metrics)
+
+        result = launch(
+            self.plan,
+            out=self.out,
+            placement=self.placement,
+            watch=heard,
+            again=self.again,
+            record=record,
+        )
+        if not isinstance(result, Result):  # another process speaks
+            return None
+        tracker.finish()
+        return result
+
+    def draw(self, result: Result) -> None:
+        """Draw the curves of the result."""
+        from dpdl.report.training_curves import draw_training
+
+        e, graph = self.plan.experiment, self.plan.graph
+        title = f"{e.algorithm}, {e.dataset}, {graph.name}"
+        draw_training(result.metrics, self.picture, title)

@@ -1,0 +1,131 @@
+"""What `dpdl report` makes: one page from run folders, attacks and results of a reproduction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dpdl import __version__
+from dpdl.errors import DpdlError, InputError
+from dpdl.folder import class_counts, files, names
+from dpdl.folder.class_counts import ClassCounts
+from dpdl.folder.run_folder import RunFolder
+from dpdl.paper.cells import published
+from dpdl.report.attack_section import rebuilt
+from dpdl.report.page import Section
+from dpdl.report.paper_tables import of_mode
+from dpdl.report.public_page import not_covered, public_page, whole_page
+from dpdl.report.run_section import of_run
+from dpdl.studies.reproduce.beside_paper import compared, every_cell, rankings
+from dpdl.studies.reproduce.recipes import MODES, has
+from dpdl.tasks.data import NAMES, is_here
+from dpdl.training.train import replan
+
+DAMAGE = (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError)
+"""What reading a file with other contents than dpdl writes ends in."""
+
+
+class Page(NamedTuple):
+    """A page that was written."""
+
+    page: Path
+    sections: list[str]  # their titles
+    public: bool
+    not_covered: list[str]  # what it shows, or leaves out, that no epsilon covers
+
+    def facts(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**self._asdict(), "page": str(self.page)}
+
+
+def make_page(folders: Sequence[Path], out: Path | None, public: bool) -> Page:
+    """Write one page about all folders; a public one leaves out what no epsilon covers."""
+    sections = [section for folder in folders for section in sections_of(folder)]
+    foot = f"dpdl {__version__}"
+    if public:
+        text = public_page(sections, foot)
+    else:
+        titles = ", ".join(folder.resolve().name for folder in folders)
+        text = whole_page(titles, sections, foot)
+    path = out or folders[0] / (names.PUBLIC_REPORT if public else names.REPORT)
+    with files.refusing("Page", path):
+        files.write(path, text.encode("utf-8"))
+    found = [section.title for section in sections]
+    return Page(path, found, public, not_covered(sections))
+
+
+def sections_of(folder: Path) -> list[Section]:
+    """All that a folder holds: a run, an attack, results of a reproduction."""
+    try:
+        found = [*_run(folder), *_attack(folder), *_results(folder)]
+    except DAMAGE as failure:
+        raise InputError(
+            f"Folder {str(folder)!r} holds a file that is damaged or was written by "
+            f"another version of dpdl ({type(failure).__name__}: {failure})."
+        ) from failure
+    if not found:
+        raise InputError(
+            f"{str(folder)!r} holds neither a finished run ({names.SUMMARY}), nor an "
+            f"attack ({names.ATTACK_RESULT}), nor results of dpdl reproduce "
+            "(MODE/CELL.json)."
+        )
+    return found
+
+
+def _run(folder: Path) -> list[Section]:
+    run = RunFolder(folder)
+    if not run.finished:
+        return []
+    summary, settings = run.summary(), run.facts()["experiment"]
+    return [of_run(summary, settings, folder, make_class_counts(run))]
+
+
+def _attack(folder: Path) -> list[Section]:
+    for place in (folder, RunFolder(folder).attack):
+        path = place / names.ATTACK_RESULT
+        if path.exists():
+            return [rebuilt(_read(path), place)]
+    return []
+
+
+def _results(folder: Path) -> list[Section]:
+    found = []
+    for mode, guarantee in MODES.items():
+        measured = (folder / mode).is_dir()
+        rows = compared(folder, every_cell(), [mode]) if measured else []
+        if rows:
+            total = sum(has(cell, mode) for cell in published())
+            found.append(of_mode(mode, guarantee, total, rows, rankings(rows)))
+    return found
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as failure:
+        raise InputError(f"{str(path)!r} cannot be read: {failure}.") from failure
+
+
+# ------------------------------------------------------------------ runs of older versions
+def make_class_counts(run: RunFolder) -> str:
+    """Count the records of a run that did not do so itself; why not, if that cannot be done.
+
+    The run is planned once more for it, with data that are here: nothing is fetched for a page.
+    """
+    if run.partition_path.exists():
+        return ""
+    dataset = run.facts()["experiment"]["dataset"]
+    if dataset in NAMES and not is_here(dataset):
+        fetch = f"get it with dpdl data fetch {dataset}"
+        return f"the data set is not here; {fetch}."
+    try:
+        found = ClassCounts.of_plan(replan(run.path))
+    except DpdlError as failure:
+        return str(failure)
+    try:
+        class_counts.write(run, found)
+    except OSError as failure:
+        return f"{names.PARTITION} cannot be written: {failure.strerror or failure}."
+    return ""

@@ -1,0 +1,297 @@
+"""A small pool: many runs, some of them at once, each in a process of its own.
+
+Each run has a fresh interpreter, not a share of one: its number of cores is set before torch is
+imported, and what ends one process (a crash, no memory, `kill -9`) ends one run. What a child does
+is in `dpdl.studies.pool_child`.
+
+A child reads on its standard input what to run, and that pipe stays open. When it closes, the child
+finishes its round, saves its state and leaves. So one rule serves two cases: Ctrl-C, on which the
+parent closes the pipes, and the sudden death of the parent, on which the operating system does.
+Children are sessions of their own, so that a Ctrl-C on the terminal reaches the parent alone and
+asks every child once. A second one kills them; files are replaced as a whole, so what was saved
+stays.
+
+Nothing passes through temporary files: with a full disk a child still says what happened, on its
+standard output. A line that begins with `MARK` is a record for the parent; all other lines are for
+people.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol, final
+
+from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment, from_mapping
+from dpdl.parallel import cores
+from dpdl.training.interrupt import interruptible
+
+MARK = "\x1edpdl "
+
+
+@final
+@dataclass(frozen=True)
+class PooledRun:
+    """One run to start, or to continue if its folder holds one."""
+
+    folder: Path
+    experiment: Experiment  # resolved
+    until: int | None = None  # pause after this round; None: go to the end
+    held_out: bool = False  # train without, and test on, the records held out
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    def to_line(self) -> str:
+        """One line of JSON."""
+        facts = {
+            "folder": str(self.folder),
+            "experiment": self.experiment.as_dict(),
+            "until": self.until,
+            "held_out": self.held_out,
+        }
+        return json.dumps(facts)
+
+    @classmethod
+    def from_line(cls, line: str) -> PooledRun:
+        """The run that `to_line` wrote down."""
+        facts = json.loads(line)
+        return cls(
+            Path(facts["folder"]),
+            from_mapping(facts["experiment"]),
+            facts["until"],
+            facts["held_out"],
+        )
+
+
+class State(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    PAUSED = "paused"  # at the round it was given
+    DIVERGED = "diverged"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"  # before its end; its state is saved
+
+
+@final
+@dataclass(frozen=True)
+class Going:
+    """News of a run that goes on: it was started, or has done a round."""
+
+    round: int = 0
+
+
+@final
+@dataclass(frozen=True)
+class Standing:
+    """What a run that was paused or is done has reached, and what that cost."""
+
+    round: int
+    accuracy: float
+    epsilon: float | str  # of the rounds so far; "unbounded": nothing is proven
+    epsilon_all_rounds: float | str  # if it goes on to the end
+    stopped: str | None = None  # why it is done early: a budget is spent
+
+
+@final
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended, with what it reached or why it did not."""
+
+    state: State
+    reached: Standing | None = None  # of a run that was paused or is done
+    error: str | None = None  # of a run that diverged or failed
+
+
+News = Going | Ending
+PoolWatch = Callable[[str, News], None]
+"""Called with a run's name and what is new of it; the last news are its ending."""
+
+
+def news_line(news: News) -> str:
+    """The line of a child's standard output that carries news to the parent."""
+    return MARK + json.dumps(asdict(news), allow_nan=False)
+
+
+def news_in(line: str) -> News | None:
+    """The news in a line of a child's standard output; None in a line for people."""
+    if not line.startswith(MARK):
+        return None
+    facts: dict[str, Any] = json.loads(line.removeprefix(MARK))
+    if "state" not in facts:
+        return Going(**facts)
+    reached = facts["reached"] and Standing(**facts["reached"])
+    return Ending(State(facts["state"]), reached, facts["error"])
+
+
+class RunMany(Protocol):
+    """Whatever can do what `run_many` does."""
+
+    def __call__(
+        self, runs: Sequence[PooledRun], jobs: int, watch: PoolWatch
+    ) -> Mapping[str, Ending]:
+        """Run them all; how each ended, by its name."""
+
+
+def run_many(
+    runs: Sequence[PooledRun],
+    jobs: int,
+    watch: PoolWatch,
+    stop: threading.Event | None = None,
+) -> dict[str, Ending]:
+    """All runs, `jobs` at a time, in order; how each ended, by its name.
+
+    One that fails does not stop the others. When `stop` is set, by Ctrl-C too, those that go on are
+    asked to stop and no more are started.
+    """
+    with interruptible(stop) as asked:
+        pool = _Pool(runs, jobs, watch)
+        try:
+            while pool.going or (pool.waiting and not asked.is_set()):
+                if asked.is_set():
+                    pool.ask_to_stop()
+                else:
+                    pool.start()
+                pool.listen()
+        finally:
+            pool.kill()
+    left = {run.name: Ending(State.INTERRUPTED) for run in pool.waiting}
+    return pool.endings | left
+
+
+def at_once(jobs: int | None, runs: int, available: int | None = None) -> int:
+    """How many runs go on at the same time: as asked for, or one for every available core."""
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs must be a whole number of at least 1, not {jobs}.")
+    return max(1, min(jobs or available or cores(), runs))
+
+
+Heard = queue.Queue[tuple[str, str | None]]
+"""Names of runs with the lines that they wrote; None: its process has ended."""
+
+
+class _Pool:
+    """The runs that wait, those that go on, and those that have ended."""
+
+    def __init__(self, runs: Sequence[PooledRun], jobs: int, watch: PoolWatch) -> None:
+        self.waiting = deque(runs)
+        self.going: dict[str, _Child] = {}
+        self.endings: dict[str, Ending] = {}
+        self._jobs = jobs
+        self._watch = watch
+        self._heard: Heard = queue.Queue()
+        self._stopping = False
+
+    def start(self) -> None:
+        """Start runs while fewer than `jobs` go on."""
+        share = max(1, cores() // max(1, self._jobs))
+        while self.waiting and len(self.going) < self._jobs:
+            run = self.waiting.popleft()
+            self.going[run.name] = _Child(run, share, self._heard)
+            self._watch(run.name, Going())
+
+    def ask_to_stop(self) -> None:
+        """Ask all that go on to stop after their round."""
+        self._stopping = True
+        for child in self.going.values():
+            child.ask_to_stop()
+
+    def listen(self) -> None:
+        """Wait a moment for one line, and pass on what it says."""
+        try:
+            name, line = self._heard.get(timeout=0.1)
+        except queue.Empty:
+            return
+        if line is None:
+            ending = self.going.pop(name).ending(self._stopping)
+            self.endings[name] = ending
+            self._watch(name, ending)
+        elif news := self.going[name].hear(line):
+            self._watch(name, news)
+
+    def kill(self) -> None:
+        """End all that go on."""
+        for child in self.going.values():
+            child.kill()
+
+
+class _Child:
+    """A process that does one run, seen from the parent."""
+
+    def __init__(self, run: PooledRun, share: int, heard: Heard) -> None:
+        self._ending: Ending | None = None
+        self._last_line = ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "dpdl.studies.pool_child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={**os.environ, "DPDL_CORES": str(share)},
+            start_new_session=True,
+        )
+        assert self._process.stdin
+        with suppress(BrokenPipeError):  # it is gone already, which `ending` says
+            self._process.stdin.write(run.to_line() + "\n")
+            self._process.stdin.flush()
+        threading.Thread(
+            target=self._listen, args=(run.name, heard), daemon=True
+        ).start()
+
+    def _listen(self, name: str, heard: Heard) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            heard.put((name, line))
+        self._process.wait()
+        heard.put((name, None))
+
+    def hear(self, line: str) -> Going | None:
+        """One line that it wrote: that it goes on is given back, all else is kept."""
+        news = news_in(line)
+        if isinstance(news, Going):
+            return news
+        if news is None:
+            self._last_line = line.strip() or self._last_line
+        else:
+            self._ending = news
+        return None
+
+    def ending(self, stopping: bool) -> Ending:
+        """How it ended, by what it said last or by its exit code."""
+        self.ask_to_stop()  # closes the pipe
+        if self._ending:
+            return self._ending
+        if stopping:
+            return Ending(State.INTERRUPTED)
+        code = self._process.returncode
+        if code < 0:
+            why = f"Its process was killed by signal {-code}."
+        else:
+            why = f"Its process ended with exit code {code}: {self._last_line}"
+        return Ending(State.FAILED, error=why)
+
+    def ask_to_stop(self) -> None:
+        """Close its input, on which it stops after its round."""
+        assert self._process.stdin
+        with suppress(OSError):
+            self._process.stdin.close()
+
+    def kill(self) -> None:
+        """End it now."""
+        self._process.kill()
+        self._process.wait()

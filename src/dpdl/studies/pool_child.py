@@ -1,0 +1,141 @@
+"""A process of the pool: one run, named on standard input, and its news on standard output.
+
+It stops after the round under way when its standard input closes, see `dpdl.studies.pool`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from dpdl.errors import Diverged, DpdlError
+from dpdl.folder.ledger import LEDGER, recompute
+from dpdl.folder.run_folder import RunFolder
+from dpdl.planning.plan import Plan, plan
+from dpdl.privacy.threats import threat
+from dpdl.studies.held_out import held_out
+from dpdl.studies.pool import Ending, Going, News, PooledRun, Standing, State, news_line
+from dpdl.tasks import data as datasets
+from dpdl.training.interrupt import Interrupted
+from dpdl.training.observe import Examiner
+from dpdl.training.train import Result, launch, replan
+
+EVERY = 1.0
+"""Seconds between two lines that say which round was done."""
+
+
+def main() -> None:
+    """Do the run, and say how it ended."""
+    stop = threading.Event()
+    run = PooledRun.from_line(sys.stdin.readline())
+    threading.Thread(target=_stop_when_alone, args=(stop,), daemon=True).start()
+    _say(_ending(run, stop))
+
+
+def _stop_when_alone(stop: threading.Event) -> None:
+    """Wait until nobody holds the other end of standard input."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    stop.set()
+
+
+def _say(news: News) -> None:
+    """One line for the parent; that it is gone must not keep the state from being saved."""
+    with suppress(OSError):
+        sys.stdout.write(f"\n{news_line(news)}\n")
+        sys.stdout.flush()
+
+
+def _ending(run: PooledRun, stop: threading.Event) -> Ending:
+    try:
+        return _performed(run, stop)
+    except (KeyboardInterrupt, Interrupted):
+        return Ending(State.INTERRUPTED)
+    except Diverged as failure:
+        return Ending(State.DIVERGED, error=str(failure))
+    except DpdlError as failure:
+        return Ending(State.FAILED, error=str(failure))
+
+
+def _performed(run: PooledRun, stop: threading.Event) -> Ending:
+    folder = RunFolder(run.folder)
+    again = folder.started
+    p = _planned(run, again)
+    if _reached(run, folder):
+        return _paused(p, folder)
+    if stop.is_set():  # nothing was begun, so no folder is made
+        raise Interrupted("Interrupted before the first round.")
+    result = launch(
+        p,
+        out=folder.path,
+        placement="alone",
+        watch=_watch(),
+        again=again,
+        until=run.until,
+        stop=stop,
+    )
+    if isinstance(result, Result):
+        return _done(result)
+    return _paused(p, folder)
+
+
+def _planned(run: PooledRun, again: bool) -> Plan:
+    e = run.experiment
+    data = held_out(datasets.load(e.dataset), e.seed) if run.held_out else None
+    return replan(run.folder, data=data) if again else plan(e, data=data)
+
+
+def _reached(run: PooledRun, folder: RunFolder) -> bool:
+    """Whether the state that is saved is that of the round to pause after, or later."""
+    if run.until is None or run.until >= run.experiment.rounds:
+        return False
+    last = folder.last()
+    return last is not None and last.round >= run.until
+
+
+def _watch() -> Callable[[int, dict[str, Any] | None], None]:
+    """Says to the parent, now and then, which round was done."""
+    said = time.monotonic()
+
+    def watch(t: int, metrics: dict[str, Any] | None) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= EVERY:
+            said = now
+            _say(Going(t))
+
+    return watch
+
+
+def _paused(p: Plan, folder: RunFolder) -> Ending:
+    last = folder.last()
+    assert last
+    examiner = Examiner(p.task, p.public.form, p.everybody.test)
+    accuracy = float(examiner.scores(last.state["x"]).mean())
+    listener = threat(p.experiment.threat)
+    spent = recompute(folder.path / LEDGER)[listener.key]
+    to_the_end = max(spent, p.privacy.worst(listener))
+    reached = Standing(last.round, accuracy, _finite(spent), _finite(to_the_end))
+    return Ending(State.PAUSED, reached)
+
+
+def _finite(epsilon: float) -> float | str:
+    return epsilon if math.isfinite(epsilon) else "unbounded"
+
+
+def _done(result: Result) -> Ending:
+    summary = result.summary
+    epsilon = summary["epsilon"][threat(result.plan.experiment.threat).key]
+    accuracy = summary["accuracy"]["mean"]
+    reached = Standing(summary["rounds"], accuracy, epsilon, epsilon, result.stopped)
+    return Ending(State.DONE, reached)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The paper's attack tables, made again: one place after the other, each kept when it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+from dpdl.attacks.paper import experiments, kept
+from dpdl.errors import InputError, RunFailed
+from dpdl.paper.cells import Place, places
+from dpdl.parallel import cores
+from dpdl.studies.attack import AttackRequest
+from dpdl.studies.attack_paper import attack_paper, folder_of
+from dpdl.studies.attack_watch import AttackWatch
+from dpdl.studies.pool import Ending, State, at_once
+from dpdl.studies.reproduce import attack_store
+from dpdl.studies.reproduce.clock import Clock, clock_of, fitting
+from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
+from dpdl.studies.reproduce.request import ReproductionRequest
+from dpdl.training.interrupt import Interrupted, deadline
+
+SEED = 0
+CASES = 12
+"""Runs with and without noise, three rounds, two scenarios."""
+GUESS = {"mnist": 30.0, "cifar10": 300.0}
+"""Seconds per case on one core."""
+
+Attack = Callable[[Place, Path, AttackRequest, AttackWatch], dict[str, Any]]
+
+
+def seconds_of(place: Place, clock: Clock) -> float:
+    """For a place on one core: its runs, and the attack on them."""
+    runs = experiments(place, SEED).values()
+    trained = sum(clock.seconds(e.resolved()) for e in runs)
+    return trained + CASES * GUESS[place.dataset]
+
+
+@final
+@dataclass(frozen=True)
+class AttackTools:
+    """How a place is attacked, and how long that takes."""
+
+    attack: Attack = attack_paper
+    request: AttackRequest = field(default_factory=AttackRequest)
+    seconds: Callable[[Place, Clock], float] = seconds_of
+
+
+PAPER = AttackTools()
+
+
+def plan_attacks(request: ReproductionRequest, tools: AttackTools = PAPER) -> Forecast:
+    """What `measure_attacks` would attack."""
+    _, forecast = _work(request, tools)
+    return forecast
+
+
+def measure_attacks(
+    request: ReproductionRequest,
+    watch: AttackWatch,
+    announce: Announce = lambda beginning: None,
+    tools: AttackTools = PAPER,
+) -> Reproduced:
+    """Attack the places that are missing, and put all that were asked for beside the paper's."""
+    wanted, forecast = _work(request, tools)
+    if wanted:
+        announce(Beginning(forecast))
+    endings = _perform(wanted, forecast.jobs, request, watch, tools)
+    chosen = _chosen(request)
+    there = [place for place in chosen if attack_store.read(request.out, place)]
+    facts = {
+        "cells": attack_store.compared(request.out, chosen),
+        "files": [str(attack_store.path_of(request.out, place)) for place in there],
+    }
+    return Reproduced(facts, endings)
+
+
+def _chosen(request: ReproductionRequest) -> list[Place]:
+    return places(request.table, request.cells)
+
+
+def _work(
+    request: ReproductionRequest, tools: AttackTools
+) -> tuple[list[Place], Forecast]:
+    """The places that are missing and fit into the time, and how long they should take."""
+    _refuse_needless(request)
+    chosen, clock = _chosen(request), clock_of(request.out)
+    jobs = at_once(request.jobs, cores())
+    missing = [one for one in chosen if attack_store.read(request.out, one) is None]
+    seconds = {place: tools.seconds(place, clock) for place in missing}
+    alone = [seconds[place] / jobs for place in missing]
+    wanted = fitting(missing, alone, 1, request.minutes)
+    by_name = {folder_of(place, SEED): seconds[place] for place in wanted}
+    return wanted, Forecast(by_name, jobs)
+
+
+def _refuse_needless(request: ReproductionRequest) -> None:
+    table = f"Table {request.table} is of attacks, which have"
+    if request.modes is not None:
+        raise InputError(f"{table} no modes: leave --mode out.")
+    if request.seeds != 1:
+        raise InputError(f"{table} seed 0 only: leave --seeds out.")
+
+
+def _perform(
+    wanted: Sequence[Place],
+    jobs: int,
+    request: ReproductionRequest,
+    watch: AttackWatch,
+    tools: AttackTools,
+) -> dict[str, Ending]:
+    """How each place ended; a failure of one does not stop the others."""
+    found = {folder_of(place, SEED): Ending(State.INTERRUPTED) for place in wanted}
+    try:
+        with deadline(request.minutes) as over:
+            asked = replace(tools.request, jobs=jobs, stop=over)
+            for place, name in zip(wanted, found, strict=True):
+                try:
+                    facts = tools.attack(place, request.runs / name, asked, watch)
+                    result = kept(facts, place, asked.effort)
+                    attack_store.add(request.out, place, result)
+                    found[name] = Ending(State.DONE)
+                except RunFailed as failure:
+                    found[name] = Ending(State.FAILED, error=str(failure))
+    except (KeyboardInterrupt, Interrupted):
+        return found
+    return found

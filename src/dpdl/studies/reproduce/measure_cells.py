@@ -1,0 +1,149 @@
+"""Accuracies and curves of the paper, made again: choose cells, run what is missing, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dpdl.errors import InputError
+from dpdl.folder import names
+from dpdl.paper import FIGURES
+from dpdl.paper.cells import Cell, algorithms_of_paper, select
+from dpdl.studies.pool import Ending, PoolWatch, at_once
+from dpdl.studies.reproduce import beside_paper, queue
+from dpdl.studies.reproduce.clock import Clock, clock_of
+from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
+from dpdl.studies.reproduce.queue import Wanted
+from dpdl.studies.reproduce.recipes import BEYOND, MODES, PAPER, WITHOUT, Recipes, has
+from dpdl.studies.reproduce.request import ReproductionRequest
+
+
+class Work(NamedTuple):
+    """The cells that were asked for, and what is to be run of them."""
+
+    cells: list[Cell]
+    modes: list[str]
+    wanted: list[Wanted]
+    others: int  # cells of a figure that were measured with other recipes
+    clock: Clock
+
+    def forecast(self, jobs: int | None) -> Forecast:
+        """How long it should take."""
+        seconds = {one.name: self.clock.seconds(one.experiment) for one in self.wanted}
+        return Forecast(seconds, at_once(jobs, max(1, len(seconds))))
+
+
+def plan_cells(request: ReproductionRequest, recipes: Recipes = PAPER) -> Forecast:
+    """What `measure_cells` would run."""
+    return work_for(request, recipes).forecast(request.jobs)
+
+
+def measure_cells(
+    request: ReproductionRequest,
+    watch: PoolWatch,
+    announce: Announce = lambda beginning: None,
+    recipes: Recipes = PAPER,
+    progress: bool = False,
+) -> Reproduced:
+    """Run what is missing of the cells that were asked for, and put all of them beside the paper's.
+
+    With `progress`, data sets are fetched with a progress bar.
+    """
+    work = work_for(request, recipes)
+    endings = _perform(work, request, watch, announce, recipes, progress)
+    rows = beside_paper.compared(request.out, work.cells, work.modes)
+    facts: dict[str, Any] = {
+        "cells": beside_paper.without_curves(rows),
+        "rankings": beside_paper.rankings(rows),
+        "proven": beside_paper.proven(rows),
+    }
+    if request.table in FIGURES:
+        facts["figures"] = draw_figures(request.table, work.modes, request)
+        facts["other_recipe"] = work.others
+    return Reproduced(facts, endings)
+
+
+def work_for(request: ReproductionRequest, recipes: Recipes = PAPER) -> Work:
+    """The cells that were asked for; those of them that are missing and fit into the time."""
+    modes = request.chosen_modes()
+    cells = select(request.table, request.cells, BEYOND)
+    if not any(has(cell, mode) for cell in cells for mode in modes):
+        raise InputError(WITHOUT)
+    wanted, others = _missing(cells, modes, request, recipes)
+    clock = clock_of(request.out)
+    jobs = at_once(request.jobs, max(1, len(wanted)))
+    fitting = queue.within(wanted, clock, jobs, request.minutes)
+    return Work(cells, modes, fitting, others, clock)
+
+
+def _missing(
+    cells: Sequence[Cell],
+    modes: Sequence[str],
+    request: ReproductionRequest,
+    recipes: Recipes,
+) -> tuple[list[Wanted], int]:
+    """What to run, and how many cells were measured with other recipes.
+
+    A figure shows such cells as they are; a table refuses them.
+    """
+    seeds, out = request.seeds, request.out
+    if request.table not in FIGURES:
+        return queue.missing(cells, modes, seeds, out, recipes), 0
+    found, others = [], 0
+    for mode in modes:
+        old = queue.with_other_recipes(cells, mode, out, recipes)
+        fresh = [cell for cell in cells if cell not in old]
+        found += queue.missing(fresh, [mode], seeds, out, recipes)
+        others += len(old)
+    return found, others
+
+
+def _perform(
+    work: Work,
+    request: ReproductionRequest,
+    watch: PoolWatch,
+    announce: Announce,
+    recipes: Recipes,
+    progress: bool,
+) -> dict[str, Ending]:
+    from dpdl.tasks import data as datasets
+
+    wanted = work.wanted
+    if not wanted:
+        return {}
+    for name in {one.experiment.dataset for one in wanted}:
+        datasets.load(name, progress)  # fetched once, before any child needs it
+    untuned = sum(recipes.untuned(one.cell, one.mode) for one in wanted)
+    announce(Beginning(work.forecast(request.jobs), untuned))
+    return queue.perform(
+        wanted, request.out, request.runs, request.jobs, request.minutes, watch
+    )
+
+
+# ------------------------------------------------------------------ figures
+def draw_figures(
+    figure: str, modes: Sequence[str], request: ReproductionRequest
+) -> dict[str, str | None]:
+    """Mode -> the picture of a figure; None when no cell of it has a curve."""
+    from dpdl.report.convergence import draw_convergence
+
+    queue.recall_curves(select(figure), modes, request.out, request.runs)
+    found: dict[str, str | None] = dict.fromkeys(modes)
+    for mode in modes:
+        rows = figure_rows(figure, mode, request.out)
+        if rows:
+            path = request.out / names.FIGURES / names.figure_of(mode, figure)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            algorithms = algorithms_of_paper()
+            found[mode] = str(
+                draw_convergence(rows, algorithms, path, mode, MODES[mode])
+            )
+    return found
+
+
+def figure_rows(figure: str, mode: str, out: Path) -> list[dict[str, Any]]:
+    """All cells of a figure that have a curve, whichever were asked for now."""
+    from dpdl.report.convergence import drawable
+
+    return list(filter(drawable, beside_paper.compared(out, select(figure), [mode])))

@@ -1,0 +1,150 @@
+"""From a cell of the paper to an experiment, in three modes.
+
+    as-published  what the authors' public code does: chunks of a batch are clipped, which bounds no
+                  record; it has DPDL alone, so the others follow the paper's words (see `OTHERS`)
+    algorithm1    the paper's algorithm and its Theorem 1; step sizes in `tuned.json`, which says how
+                  they were found
+    sound         epsilon is proven against one who hears every link; a linear model on scattering
+                  features, which is where the accuracy comes from; step sizes in `tuned.json`, which
+                  says how they were found
+
+Partition, initial model, batches and noise of a seed are the same for all algorithms, as far as
+they have them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, final
+
+from dpdl.errors import InputError, unknown
+from dpdl.experiment.experiment import Experiment, load
+from dpdl.experiment.options import has as has_option
+from dpdl.paper.cells import Cell
+
+MODES = {
+    "as-published": (
+        "no guarantee: clipping chunks of a batch does not bound what one record does"
+    ),
+    "algorithm1": (
+        "the epsilon is claimed by Theorem 1; what is proven is larger, see each result"
+    ),
+    "sound": "the epsilon is proven against an eavesdropper on all links",
+}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "as-published": {"rounds": 1000, "batch": 216},
+    "algorithm1": {
+        "rounds": 1000,
+        "batch": 216,
+        "noise": "theorem1",
+        "partition": "dirichlet-agent",
+    },
+    "sound": {
+        "rounds": 300,
+        "batch": 216,
+        "noise": "accountant",
+        "threat": "eavesdropper",
+        "partition": "dirichlet-agent",
+        "model": "scatter-linear",
+        "clip": 0.1,
+        "momentum": 0.7,
+    },
+}
+STEP = {"mnist": 0.005, "cifar10": 0.03}
+"""The paper's eta, for all algorithms."""
+MOMENTUM = 0.7
+"""The paper's beta, for all algorithms; those without momentum take the step that it amounts to,
+eta / (1 - beta)."""
+OTHERS: dict[str, dict[str, Any]] = {
+    "dp-dpsgd": {"clip_unit": "batch", "momentum": MOMENTUM},
+    "muffliato": {"clip_unit": "none"},
+    "dp-netfleet": {"clip_unit": "batch"},
+    "dp-cga": {"clip_unit": "batch", "momentum": MOMENTUM},
+}
+"""As published: the mean gradient of a batch is clipped, and nothing in MUFFLIATO."""
+
+
+WITHOUT = (
+    "Mode algorithm1 is about Theorem 1, which is about dpdl only; decor is for mode "
+    "sound. Choose other cells."
+)
+BEYOND = {"decor": "sound"}
+"""Algorithms that the paper does not have, and the mode in which they stand beside its own."""
+
+
+def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
+    """What is run for a cell."""
+    if mode not in MODES:
+        raise unknown("mode", mode, MODES)
+    if not has(cell, mode):
+        raise InputError(WITHOUT)
+    sound = (mode, cell.algorithm) == ("sound", "dpdl")
+    name = "dpdl-sound" if sound else cell.algorithm
+    given = {
+        **DEFAULTS[mode],
+        **cell._asdict(),
+        "algorithm": name,
+        "seed": seed,
+        "eval_every": 50,
+        **tuned(cell, mode),
+    }
+    preset = None
+    if mode == "as-published":
+        preset = mode
+        given |= {"lr": _published_step(cell), **OTHERS.get(cell.algorithm, {})}
+    kept = {key: value for key, value in given.items() if has_option(name, key)}
+    return load(None, preset, kept).resolved()
+
+
+def _published_step(cell: Cell) -> float:
+    step = STEP[cell.dataset]
+    carries = has_option(cell.algorithm, "momentum")
+    return step if carries else round(step / (1 - MOMENTUM), 4)
+
+
+def has(cell: Cell, mode: str) -> bool:
+    """Whether a cell exists in a mode."""
+    if cell.algorithm in BEYOND:
+        return mode == BEYOND[cell.algorithm]
+    return mode != "algorithm1" or cell.algorithm == "dpdl"
+
+
+def tuned(
+    cell: Cell, mode: str, table: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The searched options for a data set, a graph and an algorithm, if there are any.
+
+    `table` stands in for `tuned.json`.
+    """
+    every = _tuned() if table is None else table
+    of_data = every.get(mode, {}).get(cell.dataset, {})
+    entry: dict[str, Any] = of_data.get(cell.graph, {}).get(cell.algorithm, {})
+    return entry
+
+
+def untuned(cell: Cell, mode: str, table: Mapping[str, Any] | None = None) -> bool:
+    """Whether a mode that needs a step size of its own has none for a cell."""
+    return mode != "as-published" and not tuned(cell, mode, table)
+
+
+@cache
+def _tuned() -> dict[str, Any]:
+    text = files(__package__).joinpath("tuned.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@final
+@dataclass(frozen=True)
+class Recipes:
+    """Where the experiments of cells come from."""
+
+    experiment: Callable[[Cell, str, int], Experiment] = experiment
+    untuned: Callable[[Cell, str], bool] = untuned
+
+
+PAPER = Recipes()

@@ -1,0 +1,229 @@
+"""Which hyper-parameters are tried: the trials of a search, by the words of a command line.
+
+Trial 0 has the defaults. Trial k draws each option from a key, log-uniformly where orders of magnitude
+matter: the options in `FIRST`, together, from (seed, "tune", k), and every other one from a key with
+its name. So more trials, more options and more algorithms leave all other draws as they are. For a
+budget (`dpdl.studies.schedule`) trials also draw their rounds and their batch from a few candidates. A
+grid is for one option and draws nothing: its trials are equally far apart, from one end of the range
+to the other. The ranges are those that the options declare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass
+from typing import Any, final
+
+from dpdl import algorithms
+from dpdl.errors import InputError, unknown
+from dpdl.experiment.experiment import Experiment
+from dpdl.experiment.options import has, installed, options_of
+from dpdl.experiment.shared import SHARED
+from dpdl.keys import generator
+from dpdl.options import Range, checked, kind
+from dpdl.studies.schedule import Schedule, check_budget, draw
+
+SEARCHES = ("grid", "halving", "random")
+FACTOR = 3
+FIRST = (
+    "lr",
+    "clip",
+    "momentum",
+    "alpha",
+    "weight_decay",
+    "lr_decay",
+    "local_steps",
+    "gossip_steps",
+    "margin",
+    "data_share",
+    "tracking",
+    "sam_radius",
+)
+"""The options that share one key, in the order of their draws; none is ever added."""
+
+
+def searched(algorithm: str) -> list[str]:
+    """The options that have a range, here or in any installed algorithm.
+
+    Those in `FIRST` come first, and then the others by name.
+    """
+    declared = [*SHARED.values(), *options_of(algorithm).values()]
+    for having in installed().values():
+        declared += having.values()
+    ranged = {f.name for f in declared if f.metadata.get("search")}
+    return [*FIRST, *sorted(ranged - set(FIRST))]
+
+
+def field_of(algorithm: str, name: str) -> Field[Any]:
+    """The option of that name, shared or the algorithm's."""
+    return SHARED.get(name) or options_of(algorithm)[name]
+
+
+@final
+@dataclass(frozen=True)
+class Search:
+    """What is asked for."""
+
+    experiment: Experiment
+    ranges: Mapping[str, Range]  # in the order of `searched`
+    trials: int
+    search: str = "random"
+    work: float | None = None  # None: rounds and batch are those of the experiment
+    plan: tuple[Schedule, ...] = ()  # that rounds and batches are drawn from
+
+    def values(self, k: int) -> dict[str, float | int]:
+        """The options of trial k; trial 0 has the defaults, if it is not the first of a grid."""
+        if self.search == "grid":
+            return self._at_shares(dict.fromkeys(self.ranges, k / (self.trials - 1)))
+        if k == 0:
+            known = self.experiment.resolved().as_dict()
+            values = {name: known[name] for name in self.ranges}
+        else:
+            values = self._at_shares(self._draws(k))
+        return values if self.work is None else {**values, **self._scheduled(k, values)}
+
+    def _draws(self, k: int) -> dict[str, float]:
+        """A share of its range for every option, between 0 and 1."""
+        seed = self.experiment.seed
+        together = generator(seed, "tune", k).random(len(FIRST)).tolist()
+        first = dict(zip(FIRST, together, strict=True))
+        return {
+            name: first[name]
+            if name in first
+            else float(generator(seed, f"tune {name}", k).random())
+            for name in self.ranges
+        }
+
+    def _at_shares(self, shares: Mapping[str, float]) -> dict[str, float | int]:
+        algorithm = self.experiment.algorithm
+        return {
+            name: _at(kind(field_of(algorithm, name)), one, shares[name])
+            for name, one in self.ranges.items()
+        }
+
+    def _scheduled(
+        self, k: int, values: Mapping[str, float | int]
+    ) -> dict[str, float | int]:
+        """Rounds and batch of trial k, and its step size, if it has one.
+
+        lr T is what the drawn lr, or the default, makes of the experiment's T.
+        """
+        e = self.experiment.resolved()
+        assert e.batch
+        rounds, batch = e.rounds, e.batch
+        if k:
+            rounds, batch, *_ = draw(self.plan, e.seed, k)
+        found: dict[str, float | int] = {"rounds": rounds, "batch": batch}
+        if not has(e.algorithm, "lr"):
+            return found
+        lr = values.get("lr", e.options["lr"])
+        if rounds != e.rounds:
+            lr = float(f"{lr * e.rounds / rounds:.4g}")
+        return {"lr": lr, **found}
+
+    def rungs(self, k: int = 0) -> list[int]:
+        """The rounds after which trial k is compared with the others; the last is its end."""
+        rounds = (
+            self.experiment.rounds
+            if self.work is None
+            else int(self.values(k)["rounds"])
+        )
+        if self.search != "halving":
+            return [rounds]
+        return sorted({math.ceil(rounds / FACTOR**k) for k in (2, 1, 0)})
+
+
+def _at(of: type, r: Range, share: float) -> float | int:
+    """The value at a share of the range: a whole number, or one with four digits."""
+    by_factor = float(r.low * (r.high / r.low) ** share) if r.log else math.nan
+    if of is int:
+        low, high = int(r.low), int(r.high)
+        evenly = low + int(share * (high - low + 1))
+        return min(round(by_factor) if r.log else evenly, high)
+    value = by_factor if r.log else r.low + share * (r.high - r.low)
+    return min(max(float(f"{value:.4g}"), r.low), r.high)
+
+
+# ------------------------------------------------------------------------ from words to a search
+def ask(
+    e: Experiment, over: str, trials: int, search: str = "random", ranges: Iterable[str] = (),
+    work: float | None = None,
+) -> Search:  # fmt: skip
+    """The search that the words of a command line ask for; with `work`, one for a budget."""
+    if trials < 1:
+        raise InputError(f"trials must be a whole number of at least 1, not {trials}.")
+    if search not in SEARCHES:
+        raise unknown("search", search, SEARCHES)
+    if work is not None:
+        check_budget(e, work)
+        if search != "random":
+            raise InputError(
+                f"--for-budget needs search 'random', not {search!r}: its trials differ in rounds and batch."
+            )
+    chosen = [
+        _option(e.algorithm, name, "--over")
+        for name in filter(None, (name.strip() for name in over.split(",")))
+    ]
+    if not chosen:
+        raise InputError("over must be one or more options, separated by commas.")
+    if work is not None and "batch" in chosen:
+        raise InputError("--for-budget chooses the batch; leave batch out of --over.")
+    own = dict(_range(e.algorithm, words) for words in ranges)
+    for name in own:
+        if name not in chosen:
+            raise InputError(f"--range is about {name}, which --over does not name.")
+    drawn = {
+        name: own.get(name) or field_of(e.algorithm, name).metadata["search"]
+        for name in searched(e.algorithm)
+        if name in chosen
+    }
+    found = Search(e, drawn, trials, search, work)
+    if search == "grid":
+        _check_grid(found)
+    return found
+
+
+def _check_grid(s: Search) -> None:
+    if len(s.ranges) != 1 or s.trials < 2:
+        raise InputError(
+            "A grid needs exactly one option in --over and at least 2 trials; use search 'random'."
+        )
+    (name,) = s.ranges
+    different = len({s.values(k)[name] for k in range(s.trials)})
+    if different < s.trials:
+        raise InputError(
+            f"A grid of {s.trials} trials has only {different} different values of {name} in its range."
+        )
+
+
+def _option(algorithm: str, name: str, where: str) -> str:
+    name = name.replace("-", "_")
+    if name not in searched(algorithm):
+        raise unknown(f"option of {where}", name, searched(algorithm))
+    if not has(algorithm, name) or name in algorithms.named(algorithm).fixed:
+        raise InputError(f"{name} is not an option of {algorithm}.")
+    if not field_of(algorithm, name).metadata.get("search"):
+        raise InputError(f"{name} of {algorithm} has no range to draw it from.")
+    return name
+
+
+def _range(algorithm: str, words: str) -> tuple[str, Range]:
+    """`option=low:high`."""
+    name, _, ends = words.partition("=")
+    option = _option(algorithm, name, "--range")
+    f = field_of(algorithm, option)
+    of, log = kind(f), f.metadata["search"].log
+    try:
+        low, high = (checked(f, of(end)) for end in ends.split(":"))
+    except ValueError:
+        raise InputError(
+            f"--range must be option=low:high with two numbers, not {words!r}."
+        ) from None
+    if low >= high:
+        raise InputError(f"--range {words}: low must be below high.")
+    if log and low <= 0:
+        raise InputError(
+            f"--range {words}: low must be above 0, because {option} is drawn by orders of magnitude."
+        )
+    return option, Range(low, high, log)

@@ -1,0 +1,32 @@
+"""A result in one line, for notebooks and logs; as discreet as that of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpdl.planning.brief import how, what
+from dpdl.privacy.threats import threat
+
+if TYPE_CHECKING:
+    from dpdl.training.train import Result
+
+
+def of_result(result: Result) -> str:
+    """What came out, and against whom it is proven."""
+    s, plan = result.summary, result.plan
+    words = [
+        what(plan, s["rounds"]),
+        f"test accuracy {s['accuracy']['mean']:.1%}",
+        _proven(result),
+    ]
+    if result.stopped:
+        words.append("stopped by a budget")
+    return f"Result({', '.join(words)}; {how(plan)})"
+
+
+def _proven(result: Result) -> str:
+    listener = threat(result.plan.experiment.threat)
+    epsilon = result.summary["epsilon"][listener.key]
+    if isinstance(epsilon, str):
+        return f"nothing proven against {listener}"
+    return f"epsilon {epsilon:.4g} against {listener}"

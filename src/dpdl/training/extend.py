@@ -1,0 +1,87 @@
+"""More rounds for a run that has ended or will: the mechanism stays, and the price is said before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpdl import __version__
+from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment
+from dpdl.folder.book import read
+from dpdl.folder.ledger import LEDGER, check_rounds, going_on
+from dpdl.folder.states import States
+from dpdl.planning.plan import Plan
+from dpdl.planning.statement import LISTENERS
+from dpdl.privacy.threats import threat
+
+
+def extended(run_dir: Path, e: Experiment, rounds: int) -> Experiment:
+    """The same experiment with another number of rounds, and with the noise of the rounds that have left.
+
+    A rule that computes sigma from the number of rounds is not asked again: what has left cannot be made noisier.
+    """
+    path = run_dir / LEDGER
+    if not path.exists():
+        raise InputError(
+            f"Run {str(run_dir)!r} has no ledger here, which says what has left: it cannot be extended."
+        )
+    book = read(path)
+    check_rounds(run_dir, book, rounds)
+    _check_average(e, rounds, States(run_dir).last())
+    return replace(e, rounds=rounds, sigma=book.header["sigma"] or e.sigma)
+
+
+def pinned(run_dir: Path, e: Experiment, facts: Mapping[str, Any]) -> Experiment:
+    """The experiment with the sigma of its ledger, if another version of dpdl computed it."""
+    path = run_dir / LEDGER
+    if facts.get("version") == __version__ or e.sigma is not None or not path.exists():
+        return e
+    return replace(e, sigma=read(path).header["sigma"] or None)
+
+
+def price(p: Plan, run_dir: Path) -> str:
+    """What an extension costs against the threat that was asked for: one sentence."""
+    book = going_on(run_dir / LEDGER, p.public)
+    if book is None:
+        return "Nothing has left yet."
+    done, e = States(run_dir).last(), p.experiment
+    before = book.billed(done)
+    end = e.rounds
+    if p.allowance:
+        end = min(end, done + max(0, p.allowance.rounds - before))
+    # As it was stated before: a proof may depend on how many rounds were planned.
+    stated = p.stated
+    planned = replace(stated.privacy, rounds=book.rounds or stated.privacy.rounds)
+    now = _word(replace(stated, privacy=planned).epsilon(book.billed()))
+    then = _word(stated.epsilon(before + end - done))
+    return (
+        f"From round {book.last} to round {end} with sigma = {p.privacy.sigma:.4g}: epsilon goes from {now} to "
+        f"{then}, delta = {e.delta:g}, against {LISTENERS[threat(e.threat).kind]}."
+    )
+
+
+def _word(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _check_average(e: Experiment, rounds: int, done: int) -> None:
+    """Refuse an end whose averaged rounds begin among those whose models are gone."""
+
+    def first(end: int) -> int:
+        return end - math.floor(e.average * end) + 1
+
+    if (
+        not e.average
+        or first(rounds) > done
+        or first(rounds) == first(e.rounds)
+        or rounds == e.rounds
+    ):
+        return
+    raise InputError(
+        f"average = {e.average:g} of {rounds} rounds begins with round {first(rounds)}, whose models are gone: the run "
+        f"stands at round {done}; give it more rounds."
+    )

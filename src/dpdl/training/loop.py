@@ -1,0 +1,274 @@
+"""The training loop of one process, the same on every placement."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dpdl.algorithms import Info, State
+from dpdl.errors import Diverged, InputError
+from dpdl.folder.checkpoint import Checkpoint
+from dpdl.folder.ledger import LEDGER, Ledger
+from dpdl.folder.run_folder import RunFolder
+from dpdl.folder.states import States
+from dpdl.net import Gate, Meter, Net, Observer
+from dpdl.planning.public_plan import PublicPlan
+from dpdl.planning.site import Site
+from dpdl.planning.statement import Stated
+from dpdl.training.control import Control
+from dpdl.training.instruments import instruments_for
+from dpdl.training.interrupt import Interrupted
+from dpdl.training.observe import Examiner, described
+from dpdl.training.recording import FOLDER, Recorder, RecordingRequest, play_aside
+from dpdl.transport import Post
+
+MEAN = "mean"
+"""The name of the averaged models beside an algorithm's own state."""
+
+Watch = Callable[[int, dict[str, Any] | None], None]
+"""Called by process 0 after every round with its number and, when it was evaluated, its metrics."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all processes of a run are given."""
+
+    plan: PublicPlan
+    stated: Stated
+    watch: Watch
+    stop: threading.Event  # asks to stop after the round under way
+    record: RecordingRequest | None = None
+    until: int | None = None  # pause after this round; None: go to the end
+    observers: tuple[Observer, ...] = ()  # of what leaves
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one process of a run has to itself."""
+
+    post: Post
+    site: Site
+    folder: RunFolder | None  # process 0 only; None: nothing is written
+    states: States | None  # where checkpoints are; None: there are none
+    start: Checkpoint | None  # of the agents hosted here; None: from the beginning
+
+
+class Loop:
+    """One process of a run: the agents it hosts, and where they stand."""
+
+    def __init__(self, job: Job, here: Place) -> None:
+        p, start, folder = job.plan, here.start, here.folder
+        repeatable = here.site.randomness.repeatable
+        self.job = job
+        self.folder = folder
+        self._post = here.post
+        self._site = here.site
+        self.metrics = folder.metrics() if folder else []
+        self._meter = Meter(len(p.graph))
+        self._recorder = _recorder(job, here)
+        recorders = [self._recorder] if self._recorder else []
+        observers: list[Observer] = [Gate(p.releases), self._meter, *recorders]
+        observers += job.observers
+        self._net = Net(p.graph, here.post, observers)
+        self._control = Control(here.post)
+        self._instruments = instruments_for(
+            here.post, self._net.place, here.states, repeatable
+        )
+        self._examiner = Examiner(p.task, p.form, here.site.test)
+        agents = self._net.agents
+        self._done = start.round if start else 0
+        self._ledger = Ledger(folder.path / LEDGER, p, repeatable) if folder else None
+        opened = self._ledger.open(self._done) if self._ledger else self._done
+        self.billed = self._control.share(opened)  # rounds that were paid for
+        self.end = self._last_round()
+        self._opened = time.perf_counter()
+        self._began = self._opened - (start.seconds if start else 0.0)
+        self._evaluating = 0.0
+        self._broken = (
+            start.totals[:, 1].clone()
+            if start
+            else torch.zeros(len(agents), dtype=torch.int64)
+        )
+        if start:
+            self._meter.bytes[agents] = start.totals[:, 0]
+            state = {name: rows.clone() for name, rows in start.state.items()}
+        else:
+            state = dict(p.algorithm.init(p.task.initial.repeat(len(agents), 1)))
+        self._mean = state.pop(MEAN, None)  # of the last models, if that was asked for
+        self._state: State = state
+        self.paused_after: int | None = None  # a round before the end
+
+    def _last_round(self) -> int:
+        """Where the run ends: after all its rounds, or when an agent's budget is spent."""
+        p = self.job.plan
+        if p.allowance is None:
+            return p.experiment.rounds
+        return min(
+            p.experiment.rounds, self._done + max(0, p.allowance.rounds - self.billed)
+        )
+
+    def run(self, until: int | None = None) -> Tensor | None:
+        """The rounds that are left; the models of all agents on process 0 (None elsewhere).
+
+        With `until`, the run pauses after that round if it is not the last one. Its state is saved
+        then, and `paused_after` says where it stands.
+        """
+        e = self.job.plan.experiment
+        last = self.end if until is None else max(self._done, min(until, self.end))
+        for t in range(self._done + 1, last + 1):
+            self._post.begin(t)
+            self._pay(t)
+            info = self._round(t)
+            self._average(t)
+            self._broken += info.values["broken_gradients"].long()
+            due = t == 1 or t % e.eval_every == 0 or t == self.end
+            found = self._measure(info, t) if due else None
+            if t % e.checkpoint_every == 0 or t == last:
+                self._save(t)
+            if self._post.rank == 0:
+                self.job.watch(t, found)
+        self.paused_after = last if last < self.end else None
+        return self._finite_models(last)
+
+    @property
+    def ledger_head(self) -> str | None:
+        """The hash of the ledger's last line; None where no ledger is kept."""
+        return self._ledger.head if self._ledger else None
+
+    def _average(self, t: int) -> None:
+        """Enter the models of a late round into their mean: it is made of what was sent, and costs no privacy."""
+        count = t - self.end + math.floor(self.job.plan.experiment.average * self.end)
+        x = self._state["x"]
+        if count < 1:
+            self._mean = None  # of a run that ended earlier, before it was extended
+        elif count == 1:
+            self._mean = x.clone()
+        elif self._mean is not None:
+            self._mean += (x - self._mean) / count
+
+    def _models(self) -> Tensor:
+        return self._state["x"] if self._mean is None else self._mean
+
+    def _round(self, t: int) -> Info:
+        """One round of the algorithm, recorded if that was asked for."""
+        algorithm, site, recorder = self.job.plan.algorithm, self._site, self._recorder
+        batches = site.batches(self._net.agents, t)
+        if recorder and t in recorder.request.rounds:
+            for size in recorder.request.batches:
+                play_aside(site, self._state, recorder, size, t)
+        recorded = recorder is not None and t in recorder.request.around()
+        with recorder.round(t) if recorder and recorded else nullcontext():
+            self._state, info = algorithm.round(
+                self._state, batches, self._net, site.grad, t
+            )
+        return info
+
+    def _pay(self, t: int) -> None:
+        """Process 0 enters round t in the ledger, or asks all to stop; nobody goes on before it has."""
+        stopping = self.job.stop.is_set()
+        if self._ledger and not stopping:
+            self._ledger.debit(t)
+        if self._control.agree(stopping):
+            if t > 1:
+                self._save(t - 1)
+            raise Interrupted(
+                f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}{self._advice()}"
+            )
+        self.billed += 1
+
+    def timing(self) -> dict[str, float]:
+        """Seconds of this process, and how many of them went into evaluation."""
+        return {
+            "seconds": time.perf_counter() - self._opened,
+            "evaluation": self._evaluating,
+        }
+
+    def _measure(self, info: Info, t: int) -> dict[str, Any] | None:
+        began = time.perf_counter()
+        try:
+            return self._measured(info, t)
+        finally:
+            self._evaluating += time.perf_counter() - began
+
+    def _measured(self, info: Info, t: int) -> dict[str, Any] | None:
+        x, models = self._models(), self._finite_models(t)
+        accuracy = self._instruments.accuracy(self._examiner, x, models)
+        values = self._instruments.diagnostics(info.values)
+        broken = self._instruments.broken(self._broken)
+        sent = self._control.gather(int(self._meter.bytes[self._net.agents].sum()))
+        if models is None or accuracy is None or values is None:
+            return None
+        average = float(self._examiner.scores(models.mean(dim=0, keepdim=True)))
+        spent = self.job.stated.epsilon(self.billed)
+        seconds = time.perf_counter() - self._began
+        so_far = {
+            "epsilon": spent,
+            "bytes_sent": sum(sent),
+            "broken_gradients": broken,
+            "seconds": round(seconds, 3),
+        }
+        found = {"round": t, **described(models, accuracy, average, values), **so_far}
+        self.metrics.append(found)
+        if self.folder:
+            self.folder.append(found)
+        return found
+
+    def _save(self, t: int) -> None:
+        rows = self._state if self._mean is None else {**self._state, MEAN: self._mean}
+        diverged = self._control.gather(
+            not all(of.isfinite().all() for of in rows.values())
+        )
+        if self._control.agree(any(diverged)):
+            raise _diverged(t)
+        agents = self._net.agents
+        totals = torch.stack([self._meter.bytes[agents], self._broken], dim=1)
+        self._instruments.save(
+            Checkpoint(
+                t,
+                time.perf_counter() - self._began,
+                rows,
+                totals,
+                tuple(agents.tolist()),
+            )
+        )
+
+    def _finite_models(self, t: int) -> Tensor | None:
+        """All models, on process 0."""
+        models = self._instruments.models(self._models())
+        if models is not None and not models.isfinite().all():
+            raise _diverged(t)
+        return models
+
+    def _advice(self) -> str:
+        return (
+            f"; its state is saved, continue with: dpdl resume {self.folder.path}"
+            if self.folder
+            else ""
+        )
+
+
+def _diverged(t: int) -> Diverged:
+    return Diverged(
+        f"Training diverged: the models are no longer finite in round {t}; choose a smaller lr."
+    )
+
+
+def _recorder(job: Job, here: Place) -> Recorder | None:
+    if job.record is None:
+        return None
+    if here.post.size > 1 or here.folder is None:
+        raise InputError(
+            "A recording needs a run folder and placement 'alone', where all messages pass one "
+            "exit."
+        )
+    recorder = Recorder(here.folder.path / FOLDER, job.record)
+    recorder.start(job.plan)
+    return recorder

@@ -1,0 +1,266 @@
+"""The two functions people call: `train` and `resume`."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from dpdl.errors import InputError, PrivacyRefused
+from dpdl.experiment.experiment import Experiment
+from dpdl.folder.ledger import LEDGER, going_on
+from dpdl.folder.run_folder import RunFolder
+from dpdl.folder.states import States
+from dpdl.graph import Graph
+from dpdl.net import Observer
+from dpdl.parallel import one_thread_per_operation
+from dpdl.planning.plan import Plan, plan
+from dpdl.privacy.declared import EXACT
+from dpdl.tasks.data import Dataset
+from dpdl.training import brief
+from dpdl.training.class_counts import keep_class_counts
+from dpdl.training.control import Control
+from dpdl.training.extend import extended, pinned
+from dpdl.training.instruments import records_stay
+from dpdl.training.interrupt import interruptible
+from dpdl.training.loop import Job, Loop, Place, Watch
+from dpdl.training.meeting import Met, chosen_folder, meet
+from dpdl.training.placement import Placement, placement_of
+from dpdl.training.recording import RecordingRequest, check, recording_request_in
+from dpdl.training.summary import summarise
+from dpdl.transport import Post, Transport
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished run gives back."""
+
+    summary: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    models: Tensor  # (N, D), one row per agent
+    plan: Plan
+    timing: dict[str, float]  # seconds of this process, and of its evaluations
+    stopped: str | None = None  # why the run ended early: an agent's budget was spent
+
+    def __repr__(self) -> str:
+        return brief.of_result(self)
+
+    def module(self, agent: int | None = None) -> nn.Module:
+        """The trained module of an agent, or the average of all."""
+        row = self.models.mean(dim=0) if agent is None else self.models[agent]
+        return self.plan.task.module(row)
+
+
+@dataclass(frozen=True)
+class Paused:
+    """What a run gives back that was asked to pause before its end; its state is saved."""
+
+    round: int
+
+
+def train(
+    experiment: Experiment,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    out: Path | str | None = None,
+    placement: str | Placement = "alone",
+    watch: Watch | None = None,
+    record: RecordingRequest | None = None,
+) -> Result:
+    """Train, with the experiment's names or with your own data, module and graph in their place.
+
+    With `out`, a run folder is written there. `placement` is `alone` or `threads:K`; several processes are started
+    by `torchrun -m dpdl run ... --placement gloo`. `record` writes what leaves in some rounds into the run folder, for
+    attacks.
+    """
+    p = plan(experiment, data=data, model=model, graph=graph)
+    return _here(
+        launch(
+            p,
+            out=Path(out) if out else None,
+            placement=placement,
+            watch=watch,
+            record=record,
+        )
+    )
+
+
+def resume(
+    run_dir: Path | str,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    placement: str | Placement = "alone",
+    watch: Watch | None = None,
+    rounds: int | None = None,
+) -> Result:
+    """Continue an interrupted run from its last checkpoint, as if it had never stopped.
+
+    Give the same data, module and graph objects that were given to `train`, if any. With `rounds`, a run that has ended
+    or will is extended to so many, with the noise it has; `dpdl.training.extend.price` says what that costs.
+    """
+    p = replan(Path(run_dir), data=data, model=model, graph=graph, rounds=rounds)
+    return _here(
+        launch(p, out=Path(run_dir), again=True, placement=placement, watch=watch)
+    )
+
+
+def replan(
+    run_dir: Path,
+    *,
+    data: Dataset | None = None,
+    model: nn.Module | None = None,
+    graph: Graph | None = None,
+    progress: bool = False,
+    rounds: int | None = None,
+) -> Plan:
+    """The plan of an existing run, or of one with more rounds; other data than it was started with are refused."""
+    experiment, facts = RunFolder(run_dir).read()
+    if (
+        "records" not in facts["experiment"]
+    ):  # an older version, in which all numbers of records were public
+        experiment = replace(experiment, records=EXACT)
+    experiment = (
+        pinned(run_dir, experiment, facts)
+        if rounds is None
+        else extended(run_dir, experiment, rounds)
+    )
+    p = plan(experiment, data=data, model=model, graph=graph, progress=progress)
+    for name, value in _facts(p).items():
+        if facts.get(name) != value:
+            raise InputError(
+                f"Run {str(run_dir)!r} was started with another {name}: {facts.get(name)}, not {value}."
+            )
+    return p
+
+
+def launch(
+    p: Plan,
+    *,
+    out: Path | None,
+    placement: str | Placement,
+    watch: Watch | None,
+    again: bool = False,
+    record: RecordingRequest | None = None,
+    until: int | None = None,
+    stop: threading.Event | None = None,
+    observers: Sequence[Observer] = (),
+) -> Result | Paused | None:
+    """Run a plan on a placement; the result on process 0, None elsewhere.
+
+    `again` continues what is in `out`, its recording too. With `until` the run pauses after that
+    round. When `stop` is set, by Ctrl-C too, the run saves its state after the round under way and
+    raises `Interrupted`. `observers` see all that leaves agents hosted here.
+    """
+    if again and out:
+        record = recording_request_in(out)
+        going_on(out / LEDGER, p.public)  # refuses another mechanism, before all else
+    if record:
+        check(record, p)
+    results: list[Result | Paused] = []
+    everywhere = placement_of(placement)
+
+    def work(transport: Transport) -> None:
+        post = Post(transport)
+        met = meet(post, p, out if again else None)
+        if out is None:
+            result = _run(p, job, Place(post, met.site, None, None, met.start))
+        elif post.rank:
+            home = chosen_folder(post, p, out, again)
+            result = _run_elsewhere(p, job, post, home, met)
+        else:
+            chosen_folder(post, p, out, again)
+            folder = RunFolder(out) if again else _created(out, p)
+            with folder.writing():
+                folder.amend(p.experiment)
+                folder.forget_after(met.start.round if met.start else 0)
+                keep_class_counts(folder, p, post)
+                Control(post).share(0)  # the folder is there
+                here = Place(post, met.site, folder, States(out), met.start)
+                result = _run(p, job, here)
+        if result:
+            results.append(result)
+
+    with one_thread_per_operation(), interruptible(stop) as asked:
+        job = Job(
+            p.public, p.stated, watch or _ignore, asked, record, until, tuple(observers)
+        )
+        everywhere(work)
+    return results[0] if results else None
+
+
+def _ignore(t: int, metrics: dict[str, Any] | None) -> None:
+    """Nobody watches."""
+
+
+def _created(home: Path, p: Plan) -> RunFolder:
+    return RunFolder.create(home, _facts(p), p.experiment)
+
+
+def _run_elsewhere(
+    p: Plan, job: Job, post: Post, home: Path, met: Met
+) -> Result | Paused | None:
+    """Any process but 0; it writes nothing, unless it has to keep its agents' state itself."""
+    Control(post).share(0)  # process 0 has made the folder
+    if not records_stay(post, p.randomness.repeatable):
+        return _run(p, job, Place(post, met.site, None, None, met.start))
+    folder = RunFolder(home)
+    if not folder.started:  # on a disk of its own
+        _created(home, p)
+    with folder.advising():
+        folder.amend(p.experiment)
+        here = Place(post, met.site, None, States(home), met.start)
+        return _run(p, job, here)
+
+
+def _run(p: Plan, job: Job, here: Place) -> Result | Paused | None:
+    loop, folder = Loop(job, here), here.folder
+    models = loop.run(job.until)
+    if models is None:
+        return None
+    if loop.paused_after is not None:
+        return Paused(loop.paused_after)
+    if not loop.metrics:
+        raise PrivacyRefused(_spent(p, 0))
+    place = str(folder.path) if folder else None
+    summary = summarise(p, loop.metrics[-1], loop.billed, place)
+    summary["ledger_head"] = loop.ledger_head
+    timing = loop.timing()
+    if folder:
+        folder.finish(summary, timing)
+    stopped = _spent(p, loop.end) if loop.end < p.experiment.rounds else None
+    return Result(summary, loop.metrics, models, p, timing, stopped)
+
+
+def _spent(p: Plan, end: int) -> str:
+    assert p.allowance
+    return (
+        f"Stopped after round {end} of {p.experiment.rounds}: one more would exceed the budget of agent "
+        f"{p.allowance.agent}, epsilon = {p.allowance.budget.epsilon:g}."
+    )
+
+
+def _facts(p: Plan) -> dict[str, Any]:
+    """What must be the same when a run is resumed."""
+    graph = hashlib.sha256(p.graph.W.tobytes()).hexdigest()
+    return {
+        "data_sha256": p.source.fingerprint,
+        "graph_sha256": graph,
+        "model_shapes": p.task.shapes,
+    }
+
+
+def _here(result: Result | Paused | None) -> Result:
+    if not isinstance(result, Result):
+        raise InputError(
+            "Placement 'gloo' is for the command line: torchrun -m dpdl run ... --placement gloo."
+        )
+    return result
