@@ -23,7 +23,7 @@ LAYERS = [
     {"algorithms"},
     {"net"},
     {"graph", "privacy", "tasks", "transport", "paper"},
-    {"types", "keys", "rows", "parallel", "native", "options", "objects"},
+    {"types", "keys", "rows", "parallel", "native", "options", "objects", "records"},
     {"errors"},
 ]
 FORBIDDEN = {("algorithms", "tasks"), ("algorithms", "transport")}

@@ -1,0 +1,226 @@
+"""Records: frozen dataclasses that are written as JSON and read again, field by field.
+
+The type hints of the fields are the schema. A field may be a bool, int, float, str, a `Literal`,
+another record, a class with `to_json` and `from_json` of its own (such as `Epsilon`), `Json` for
+whatever there is, a `tuple[T, ...]`, a `Mapping[str, T]`, or one of these or None.
+
+    @final
+    @dataclass(frozen=True)
+    class Point(Record):
+        x: float
+        kind: str = key("kind-of")                  # under another key in JSON
+        label: str | None = absent()                # None: no key at all
+        more: Mapping[str, float] = others()        # all keys that no field has
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from dpdl.errors import InputError
+
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+else:
+    Json = Any
+"""What `json.loads` returns."""
+
+JsonObject = dict[str, Json]
+FORMAT = "format"
+LONGEST = 60
+"""Characters of a value that an error shows."""
+
+
+def key(name: str, **options: Any) -> Any:
+    """A field that has another name in JSON; `options` are those of `dataclasses.field`."""
+    return field(metadata={"key": name}, **options)
+
+
+def absent(name: str | None = None) -> Any:
+    """A field that is None by default, and then has no key in JSON."""
+    metadata = {"absent": True} | ({"key": name} if name else {})
+    return field(default=None, metadata=metadata)
+
+
+def others() -> Any:
+    """A field of type `Mapping[str, T]` that holds all keys which no other field has."""
+    return field(default_factory=dict, metadata={"others": True})
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is written to a file, or printed as JSON, and can be read again.
+
+    Where a class has a `FORMAT`, its number is written as `format`. A file without one is of
+    format 1; one of a later format is refused.
+    """
+
+    FORMAT: ClassVar[int | None] = None
+
+    def to_json(self) -> JsonObject:
+        """As `json.dumps` takes it."""
+        found: JsonObject = {} if self.FORMAT is None else {FORMAT: self.FORMAT}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.metadata.get("others"):
+                found |= {name: written(one) for name, one in value.items()}
+            elif value is not None or not f.metadata.get("absent"):
+                found[_key(f)] = written(value)
+        return found
+
+    @classmethod
+    def from_json(cls, content: Json, where: str = "") -> Self:
+        """The record that was written; `where` says in errors what is read, for instance a path."""
+        if not isinstance(content, dict):
+            raise _wrong(where, "an object", content)
+        _check_format(cls.FORMAT, content, where)
+        kind: Any = cls
+        hints = _hints(kind)
+        values = {}
+        for f in fields(cls):
+            if f.metadata.get("others"):
+                values[f.name] = _read(hints[f.name], _unknown(cls, content), where)
+            elif _key(f) in content:
+                at = f"{where}.{_key(f)}" if where else _key(f)
+                values[f.name] = _read(hints[f.name], content[_key(f)], at)
+            elif f.default is MISSING and f.default_factory is MISSING:
+                raise InputError(f"{where or cls.__name__} has no {_key(f)!r}.")
+        return cls(**values)
+
+
+def written(value: Any) -> Json:
+    """A value of a field as `json.dumps` takes it."""
+    if hasattr(value, "to_json"):
+        found: Json = value.to_json()
+        return found
+    if isinstance(value, Mapping):
+        return {name: written(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [written(one) for one in value]
+    plain: Json = value
+    return plain
+
+
+def _key(f: Field[Any]) -> str:
+    name: str = f.metadata.get("key", f.name)
+    return name
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _unknown(cls: type[Record], content: JsonObject) -> JsonObject:
+    named = [f for f in fields(cls) if not f.metadata.get("others")]
+    known = {_key(f) for f in named} | {FORMAT}
+    return {name: value for name, value in content.items() if name not in known}
+
+
+def _check_format(known: int | None, content: JsonObject, where: str) -> None:
+    found = content.get(FORMAT, 1)
+    if known is not None and found not in range(1, known + 1):
+        raise InputError(
+            f"{where or 'A record'} is of format {_short(found)}; this version of dpdl reads "
+            f"formats up to {known}."
+        )
+
+
+def _read(hint: Any, value: Json, where: str) -> Any:
+    """A value as a field of this type has it."""
+    if hint is Any:
+        return value
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _read_union(inner, value, where)
+    if origin is Literal:
+        if value not in inner:
+            raise _wrong(where, " or ".join(map(repr, inner)), value)
+        return value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise _wrong(where, "a list", value)
+        return _read_items(inner, value, where)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(value, dict):
+            raise _wrong(where, "an object", value)
+        return {
+            name: _read(inner[1], one, f"{where}.{name}") for name, one in value.items()
+        }
+    if hasattr(hint, "from_json"):
+        return hint.from_json(value, where)
+    return _read_plain(hint, value, where)
+
+
+def _read_union(inner: tuple[Any, ...], value: Json, where: str) -> Any:
+    if value is None and type(None) in inner:
+        return None
+    wanted = [one for one in inner if one is not type(None)]
+    for one in wanted[:-1]:
+        try:
+            return _read(one, value, where)
+        except InputError:
+            continue
+    return _read(wanted[-1], value, where)
+
+
+def _read_items(inner: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        inner = (inner[0],) * len(value)
+    if len(value) != len(inner):
+        raise _wrong(where, f"a list of {len(inner)}", value)
+    pairs = enumerate(zip(inner, value, strict=True))
+    return tuple(_read(hint, one, f"{where}[{k}]") for k, (hint, one) in pairs)
+
+
+WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    type(None): "null",
+}
+
+
+def _read_plain(hint: Any, value: Json, where: str) -> Any:
+    if hint is float and type(value) in (int, float):
+        return number(value, where)
+    if type(value) is not hint:
+        raise _wrong(where, WORDS.get(hint, str(hint)), value)
+    return value
+
+
+def number(value: Json, where: str = "") -> float:
+    """A number that is finite, or infinity."""
+    try:
+        found = float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        found = math.nan
+    if math.isnan(found) or isinstance(value, bool):
+        raise _wrong(where, WORDS[float], value)
+    return found
+
+
+def _wrong(where: str, wanted: str, value: Json) -> InputError:
+    return InputError(f"{where or 'A record'} must be {wanted}, not {_short(value)}.")
+
+
+def _short(value: object) -> str:
+    huge = isinstance(value, int) and value.bit_length() > 1000
+    text = "a huge number" if huge else repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
