@@ -82,12 +82,19 @@ def option(
     return field(default=default, metadata=metadata)
 
 
-KINDS: Mapping[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
+KINDS: Mapping[str, type] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "tuple[str, ...]": tuple,
+}
 WORDS = {
     str: "a text",
     int: "a whole number",
     float: "a number",
     bool: "true or false",
+    tuple: "a list of texts",
 }
 TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -100,7 +107,7 @@ def annotation(f: Field[Any]) -> str:
 
 
 def kind(f: Field[Any]) -> type:
-    """The type of an option's value: str, int, float or bool."""
+    """The type of an option's value: str, int, float, bool, or tuple for a list of texts."""
     return KINDS[annotation(f).removesuffix(" | None")]
 
 
@@ -148,16 +155,29 @@ def _in_its_type(f: Field[Any], value: Any) -> Any:
         found = _read(str(value), wanted)
     if wanted is float and type(found) is int:
         found = float(found)
+    if wanted is tuple:
+        found = _texts(found)
     if type(found) is not wanted:
         given = str(value) if type(value) is Typed else value
         raise InputError(f"{f.name} must be {WORDS[wanted]}, not {given!r}.")
     return found
 
 
+def _texts(value: Any) -> Any:
+    """A list of texts, or texts between commas, as a tuple."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(","))
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    return value
+
+
 def _read(text: str, wanted: type) -> Any:
     """What a text stands for; the text itself if it stands for nothing of the type."""
     if wanted is bool:
         return TRUTHS.get(text.lower(), text)
+    if wanted is tuple:
+        return text
     try:
         return wanted(text)
     except ValueError:

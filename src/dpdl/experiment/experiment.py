@@ -23,7 +23,8 @@ from dpdl.experiment.options import (
     options_of,
 )
 from dpdl.experiment.presets import PRESETS, defaults_for
-from dpdl.experiment.shared import SHARED, Shared
+from dpdl.experiment.shared import LATER, SHARED, Shared
+from dpdl.experiment.sites import at_sites, check_sites
 from dpdl.options import checked, option
 from dpdl.privacy.threats import threat
 
@@ -105,6 +106,7 @@ class Experiment(Shared):
             object.__setattr__(self, name, checked(f, getattr(self, name)))
         object.__setattr__(self, "options", accepted(self.algorithm, self.options))
         threat(self.threat)
+        check_sites(self)
         if self.noise == "none" and self.sigma is not None:
             raise InputError(
                 "noise 'none' and a fixed sigma exclude each other; give one of them."
@@ -116,7 +118,7 @@ class Experiment(Shared):
         What is given stays. Then come, for an algorithm that was asked for by name, the values that
         were tuned for it or depend on data set and graph, and last the defaults of its fields.
         """
-        e = replace(self, **self._fixed())
+        e = at_sites(replace(self, **self._fixed()))
         if e.sampling == "fixed" and (e.noise != "accountant" or e.sigma is not None):
             # This is what is accounted for; the accountant's own sigma must ask for it.
             e = replace(e, relation="replace-one")
@@ -150,7 +152,15 @@ class Experiment(Shared):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values by name, for JSON: shared options, and those of the algorithm that are set."""
-        return {**{name: getattr(self, name) for name in SHARED}, **self.options}
+        shared = {name: getattr(self, name) for name in SHARED}
+        unset = {name for name in LATER if shared[name] is None}
+        plain = {name: _plain(value) for name, value in shared.items()}
+        return {k: v for k, v in plain.items() if k not in unset} | dict(self.options)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def from_mapping(values: Mapping[str, Any]) -> Experiment:
