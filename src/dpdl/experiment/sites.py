@@ -18,13 +18,8 @@ DATASET = "sites"
 
 
 def check_sites(e: Experiment) -> None:
-    """Refuse options that contradict each other."""
+    """Refuse options that contradict each other; `train` may still be given the sites themselves."""
     if e.sites is None:
-        for name in OF_SITES:
-            if getattr(e, name) is not None:
-                raise InputError(
-                    f"{name} is about records at sites; give sites as well, or leave it out."
-                )
         return
     if not e.sites or not all(e.sites):
         raise InputError("sites must name at least one file, and none may be empty.")
@@ -43,8 +38,16 @@ def check_sites(e: Experiment) -> None:
 
 
 def at_sites(e: Experiment) -> Experiment:
-    """The experiment with as many agents as it has sites."""
+    """The experiment with as many agents as it has sites.
+
+    Without sites, what is about them is refused.
+    """
     if e.sites is None:
+        for name in OF_SITES:
+            if getattr(e, name) is not None:
+                raise InputError(
+                    f"{name} is about records at sites; give sites as well, or leave it out."
+                )
         return e
     dataset = e.dataset if e.shape is None else DATASET
     return replace(e, agents=len(e.sites), dataset=dataset)
