@@ -191,8 +191,8 @@ def experiment_options(
                     name,
                     cls=SharedOption,
                     field=f,
-                    type=str if kind(f) is tuple else kind(f),
                     metavar=METAVARS[kind(f)],
+                    type=str if kind(f) is tuple else kind(f),
                     default=None,
                     help=f.metadata["help"],
                 )(command)

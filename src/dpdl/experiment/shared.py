@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
-from typing import Any
 
 from dpdl.experiment import names
 from dpdl.options import (
@@ -13,6 +12,7 @@ from dpdl.options import (
     SEED,
     SHARE,
     Range,
+    Value,
     option,
 )
 from dpdl.privacy.limits import DELTA
@@ -20,7 +20,7 @@ from dpdl.privacy.limits import DELTA
 
 @dataclass(frozen=True)
 class Shared:
-    """The shared options of an experiment. `None` means: the default for this data set and noise."""
+    """The shared options; None stands for the default of this data set and noise rule."""
 
     dataset: str = option(
         "mnist", "data set", names=names.datasets, also="PATH.npz or module:function"
@@ -211,7 +211,7 @@ class Shared:
     )
 
 
-SHARED: Mapping[str, Field[Any]] = {f.name: f for f in fields(Shared)}
+SHARED: Mapping[str, Field[Value]] = {f.name: f for f in fields(Shared)}
 """The shared options by name."""
 LATER = ("sites", "shape", "scaling", "test", "predict", "loss", "score")
 """Options that are written only where they are set, so that other files look as they always did."""
