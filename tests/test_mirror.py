@@ -111,7 +111,6 @@ ELSEWHERE: dict[str, str] = {
     "planning/privacy_model.py": NOT_YET,
     "planning/public_plan.py": NOT_YET,
     "planning/site.py": NOT_YET,
-    "planning/sites.py": NOT_YET,
     "planning/statement.py": NOT_YET,
     "planning/traffic.py": NOT_YET,
     # privacy

@@ -129,7 +129,8 @@ def ask(
         if name in chosen[:k]:
             raise InputError(f"algorithms names {name} twice.")
     written = read_toml(file) if file else {}
-    preset = preset or written.pop("preset", None)
+    in_file = written.pop("preset", None)
+    preset = preset or (None if in_file is None else str(in_file))
     shared = {**written, **options}
     for name in ("preset", "algorithm", *(["rounds"] if megabytes is not None else [])):
         shared.pop(name, None)

@@ -116,8 +116,8 @@ def _watch() -> Watch:
 def _paused(p: Plan, folder: RunFolder) -> Ending:
     last = folder.last()
     assert last
-    examiner = Examiner(p.task, p.public.form, p.everybody.test)
-    accuracy = float(examiner.scores(last.state["x"]).mean())
+    examiner = Examiner.of(p.everybody)
+    accuracy = float(examiner.scores(last.state["x"], examiner.agents).mean())
     listener = threat(p.experiment.threat)
     spent = recompute(folder.path / LEDGER)[listener.key]
     to_the_end = max(spent, p.privacy.worst(listener))

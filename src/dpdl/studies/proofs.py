@@ -11,7 +11,7 @@ from typing import Any
 
 from dpdl.algorithms import NAMES, Algorithm, named
 from dpdl.errors import InputError
-from dpdl.experiment.experiment import Experiment
+from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.graph import ring
 from dpdl.planning.build import make_algorithm
 from dpdl.planning.plan import plan
@@ -137,7 +137,7 @@ def _secure(e: Experiment) -> str:
     """Whether a plan with secure randomness is made, or why not."""
     values = {**e.as_dict(), "randomness": "secure", "sigma": ENOUGH}
     try:
-        plan(Experiment(**values))
+        plan(from_mapping(values))
     except InputError as refused:
         return f"no: {str(refused).partition(': ')[2].rstrip('.')}"
     return "yes"

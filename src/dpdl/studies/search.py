@@ -21,7 +21,7 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.experiment.options import has, installed, options_of
 from dpdl.experiment.shared import SHARED
 from dpdl.keys import generator
-from dpdl.options import Range, checked, kind
+from dpdl.options import Range, Value, checked, kind
 from dpdl.studies.schedule import Schedule, check_budget, draw
 
 SEARCHES = ("grid", "halving", "random")
@@ -72,13 +72,13 @@ class Search:
     work: float | None = None  # None: rounds and batch are those of the experiment
     plan: tuple[Schedule, ...] = ()  # that rounds and batches are drawn from
 
-    def values(self, k: int) -> dict[str, float | int]:
+    def values(self, k: int) -> Mapping[str, Value]:
         """The options of trial k; trial 0 has the defaults, if it is not the first of a grid."""
         if self.search == "grid":
             return self._at_shares(dict.fromkeys(self.ranges, k / (self.trials - 1)))
         if k == 0:
             known = self.experiment.resolved().as_dict()
-            values = {name: known[name] for name in self.ranges}
+            values: Mapping[str, Value] = {name: known[name] for name in self.ranges}
         else:
             values = self._at_shares(self._draws(k))
         return values if self.work is None else {**values, **self._scheduled(k, values)}
@@ -102,9 +102,7 @@ class Search:
             for name, one in self.ranges.items()
         }
 
-    def _scheduled(
-        self, k: int, values: Mapping[str, float | int]
-    ) -> dict[str, float | int]:
+    def _scheduled(self, k: int, values: Mapping[str, Value]) -> dict[str, float | int]:
         """Rounds and batch of trial k, and its step size, if it has one.
 
         lr T is what the drawn lr, or the default, makes of the experiment's T.
@@ -117,7 +115,7 @@ class Search:
         found: dict[str, float | int] = {"rounds": rounds, "batch": batch}
         if not has(e.algorithm, "lr"):
             return found
-        lr = values.get("lr", e.options["lr"])
+        lr = _number(values.get("lr", e.options["lr"]))
         if rounds != e.rounds:
             lr = float(f"{lr * e.rounds / rounds:.4g}")
         return {"lr": lr, **found}
@@ -127,7 +125,7 @@ class Search:
         rounds = (
             self.experiment.rounds
             if self.work is None
-            else int(self.values(k)["rounds"])
+            else int(_number(self.values(k)["rounds"]))
         )
         if self.search != "halving":
             return [rounds]
@@ -197,6 +195,12 @@ def _check_grid(s: Search) -> None:
         )
 
 
+def _number(value: Value) -> float | int:
+    """The value of an option that is a number."""
+    assert isinstance(value, int | float)
+    return value
+
+
 def _option(algorithm: str, name: str, where: str) -> str:
     name = name.replace("-", "_")
     if name not in searched(algorithm):
@@ -215,7 +219,7 @@ def _range(algorithm: str, words: str) -> tuple[str, Range]:
     f = field_of(algorithm, option)
     of, log = kind(f), f.metadata["search"].log
     try:
-        low, high = (checked(f, of(end)) for end in ends.split(":"))
+        low, high = (_number(checked(f, of(end))) for end in ends.split(":"))
     except ValueError:
         raise InputError(
             f"--range must be option=low:high with two numbers, not {words!r}."

@@ -88,7 +88,7 @@ class Loop:
         self._instruments = instruments_for(
             here.post, self._net.place, here.states, repeatable
         )
-        self._examiner = Examiner(p.task, p.form, here.site.test)
+        self._examiner = Examiner.of(here.site)
         agents = self._net.agents
         self._done = start.round if start else 0
         self._ledger = Ledger(folder.path / LEDGER, p, repeatable) if folder else None
@@ -203,18 +203,18 @@ class Loop:
 
     def _measured(self, info: Info, t: int) -> Metrics | None:
         x, models = self._models(), self._finite_models(t)
-        accuracy = self._instruments.accuracy(self._examiner, x, models)
+        scores = self._instruments.scores(self._examiner, x, models)
+        average = self._instruments.score_of_average(self._examiner, models)
         values = self._instruments.diagnostics(info.values)
         broken = self._instruments.broken(self._broken)
         sent = self._control.gather(int(self._meter.bytes[self._net.agents].sum()))
-        if models is None or accuracy is None or values is None:
+        if models is None or scores is None or average is None or values is None:
             return None
-        average = float(self._examiner.scores(models.mean(dim=0, keepdim=True)))
         reports = summed_up(values)
         found = Metrics(
             round=t,
             train_loss=reports.train_loss,
-            score=agent_scores(self.job.plan.task.score, accuracy, average),
+            score=agent_scores(self.job.plan.task.score, scores, average),
             consensus_distance=consensus_distance(models),
             diagnostics=reports.diagnostics,
             epsilon=self.job.stated.epsilon(self.billed),
