@@ -56,7 +56,7 @@ def of_run(folder: Path, rounds: int | None) -> tuple[AuditSetting, float]:
     experiment, facts = run.read()
     e, header = experiment.resolved(), _header(run.ledger_path)
     graph = build(e.graph, e.agents, e.weights, e.seed)
-    if facts.get("graph_sha256") != graph_hash(graph):
+    if facts.graph_sha256 != graph_hash(graph):
         raise InputError(
             f"Run {str(folder)!r} has a graph of its own, which its folder does not hold."
         )

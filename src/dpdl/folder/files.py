@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dpdl.errors import InputError
-from dpdl.records import written
+from dpdl.records import Json, written
 
 
 def write(path: Path, content: bytes) -> None:
@@ -39,9 +39,19 @@ def write_json(path: Path, value: object) -> None:
     write(path, f"{content}\n".encode())
 
 
+def parsed(text: str | bytes) -> Json:
+    """The JSON in a text; a ValueError where there is none, or NaN or an infinity in it."""
+    found: Json = json.loads(text, parse_constant=_refuse_constant)
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
 @contextmanager
 def refusing(what: str, path: Path) -> Iterator[None]:
-    """A place that a person chose and that cannot be written is refused in one sentence."""
+    """Refuse in one sentence when a path that a person chose cannot be written."""
     try:
         yield
     except OSError as failure:

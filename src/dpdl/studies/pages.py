@@ -78,7 +78,7 @@ def _run(folder: Path) -> list[Section]:
     run = RunFolder(folder)
     if not run.finished:
         return []
-    summary, settings = run.summary(), run.facts()["experiment"]
+    summary, settings = run.summary(), run.facts().experiment
     return [of_run(summary, settings, folder, make_class_counts(run))]
 
 
@@ -116,7 +116,7 @@ def make_class_counts(run: RunFolder) -> str:
     """
     if run.partition_path.exists():
         return ""
-    dataset = run.facts()["experiment"]["dataset"]
+    dataset = run.facts().experiment["dataset"]
     if dataset in NAMES and not is_here(dataset):
         fetch = f"get it with dpdl data fetch {dataset}"
         return f"the data set is not here; {fetch}."
