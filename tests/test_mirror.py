@@ -103,15 +103,11 @@ ELSEWHERE: dict[str, str] = {
     "paper/cells.py": NOT_YET,
     # planning
     "planning/brief.py": NOT_YET,
-    "planning/budget.py": NOT_YET,
     "planning/build.py": NOT_YET,
     "planning/division.py": NOT_YET,
     "planning/noise_rule.py": NOT_YET,
-    "planning/plan.py": NOT_YET,
-    "planning/privacy_model.py": NOT_YET,
     "planning/public_plan.py": NOT_YET,
     "planning/site.py": NOT_YET,
-    "planning/statement.py": NOT_YET,
     "planning/traffic.py": NOT_YET,
     # privacy
     "privacy/clip.py": NOT_YET,
@@ -191,7 +187,6 @@ ELSEWHERE: dict[str, str] = {
     "training/class_counts.py": NOT_YET,
     "training/control.py": NOT_YET,
     "training/instruments.py": NOT_YET,
-    "training/loop.py": NOT_YET,
     "training/meeting.py": NOT_YET,
     "training/observe.py": NOT_YET,
     "training/placement.py": NOT_YET,
