@@ -133,7 +133,6 @@ ELSEWHERE: dict[str, str] = {
     "report/statement_evidence.py": NOT_YET,
     "report/statement_messages.py": NOT_YET,
     "report/statement_page.py": NOT_YET,
-    "report/training_curves.py": NOT_YET,
     # studies
     "studies/attack.py": NOT_YET,
     "studies/attack_paper.py": NOT_YET,

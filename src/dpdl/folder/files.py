@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from dpdl.errors import InputError
+from dpdl.records import written
 
 
 def write(path: Path, content: bytes) -> None:
@@ -33,9 +33,10 @@ def write(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Replace a JSON file; NaN is refused, JSON has none."""
-    write(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
+def write_json(path: Path, value: object) -> None:
+    """Replace a JSON file by a record or a plain value; NaN is refused, JSON has none."""
+    content = json.dumps(written(value), indent=2, allow_nan=False)
+    write(path, f"{content}\n".encode())
 
 
 @contextmanager

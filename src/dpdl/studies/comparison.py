@@ -292,12 +292,16 @@ def curves(table: Mapping[str, Any]) -> dict[str, list[list[dict[str, Any]]]]:
     runs = Path(table["out"]) / names.RUNS
     return {
         row["algorithm"]: [
-            RunFolder(runs / names.run_of_seed(row["algorithm"], seed)).metrics()
+            _metrics(runs / names.run_of_seed(row["algorithm"], seed))
             for seed in row["seeds"]
         ]
         for row in table["rows"]
         if row["seeds"]
     }
+
+
+def _metrics(run: Path) -> list[dict[str, Any]]:
+    return [metrics.to_json() for metrics in RunFolder(run).metrics()]
 
 
 def _merged(
@@ -399,7 +403,8 @@ def _table(
             if run.finished
             else endings[run.folder.name].error or "It did not finish."
         )
-        summary = RunFolder(run.folder).summary() if run.finished else None
+        folder = RunFolder(run.folder)
+        summary = folder.summary().to_json() if run.finished else None
         results.append(FinishedRun(run.algorithm, run.experiment, summary, error))
     return {
         **tabulate(results),

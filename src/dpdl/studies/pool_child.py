@@ -10,12 +10,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from dpdl.errors import Diverged, DpdlError
 from dpdl.folder.ledger import LEDGER, recompute
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
 from dpdl.privacy.threats import threat
@@ -23,6 +22,7 @@ from dpdl.studies.held_out import held_out
 from dpdl.studies.pool import Ending, Going, News, PooledRun, Standing, State, news_line
 from dpdl.tasks import data as datasets
 from dpdl.training.interrupt import Interrupted
+from dpdl.training.loop import Watch
 from dpdl.training.observe import Examiner
 from dpdl.training.train import Result, launch, replan
 
@@ -99,11 +99,11 @@ def _reached(run: PooledRun, folder: RunFolder) -> bool:
     return last is not None and last.round >= run.until
 
 
-def _watch() -> Callable[[int, dict[str, Any] | None], None]:
+def _watch() -> Watch:
     """Says to the parent, now and then, which round was done."""
     said = time.monotonic()
 
-    def watch(t: int, metrics: dict[str, Any] | None) -> None:
+    def watch(t: int, metrics: Metrics | None) -> None:
         nonlocal said
         now = time.monotonic()
         if now - said >= EVERY:
