@@ -1,7 +1,8 @@
-"""Arithmetic of many rows: which are the same row, formulas for every entry, scalar products, weighted sums.
+"""Arithmetic of many rows: equal rows, formulas for every entry, scalar products, weighted sums.
 
-A number is computed by one thread in one order, so its bits do not depend on how many rows there are, where they begin
-in memory, or how many cores share the work. Torch is named in annotations only, so that algorithms can use this file.
+A number is computed by one thread in one order, so its bits do not depend on how many rows there
+are, where they begin in memory, or how many cores share the work. Torch is named in annotations
+only, so that algorithms can use this file.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ def products(
     sizes: Sequence[int],
     machine: Machine | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """<a[k], b[at[k]]> and <a[k], a[k]>, piece by piece of the rows: each (rows of a, pieces), float64."""
+    """<a[k], b[at[k]]> and <a[k], a[k]>, piece by piece of the rows.
+
+    Each is of shape (rows of a, pieces), in float64.
+    """
     on = machine or this_machine()
     out = a.new_empty(len(a), len(sizes), 2).double()
 
@@ -165,7 +169,10 @@ def weighted_sums(
     groups: Groups,
     machine: Machine | None = None,
 ) -> Tensor:
-    """For every group the sum over its members k, in ascending order, of weight[k] rows[at[k]]: (groups, ...)."""
+    """For every group the sum over its members k of weight[k] rows[at[k]]: (groups, ...).
+
+    Members are added in ascending order.
+    """
     on = machine or this_machine()
     flat = rows.flatten(1) if rows.dim() > 1 else rows[:, None]
     which, weights = at.numpy()[groups.order], weight.double().numpy()[groups.order]
@@ -175,7 +182,7 @@ def weighted_sums(
         _add(on.kernels, flat, which, weights, bounds, out)
         return out.view(count, *rows.shape[1:])
 
-    # Equal sums are computed once: on a complete graph with equal weights all agents have the same average.
+    # Equal sums are computed once: on a complete graph with equal weights all averages are equal.
     twin = _first_alike(which, weights, bounds)
     some = sorted(set(twin))
     # The entries of few sums are shared by the cores.

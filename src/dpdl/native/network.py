@@ -1,4 +1,4 @@
-"""`network.c` as Python sees it: layers, the memory of one thread, and the two things that it computes."""
+"""Bindings of `network.c`: layers, and the memory in which one thread computes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ class Memory:
         clip_norm: float | None,
         out: int,
     ) -> tuple[float, int, int]:
-        """Sum of the gradients into `out`; the sum of the losses, and how many samples were clipped and not finite.
+        """Sum of the gradients into `out`.
+
+        Returns the sum of the losses, and the numbers of samples that were clipped and not finite.
 
         All arguments but numbers are addresses of contiguous memory: float32, labels int64.
         """
@@ -119,7 +121,7 @@ class Memory:
 @cache
 def _declared() -> ctypes.CDLL:
     kernels = library()
-    assert kernels, "a network was asked for that has no kernels"
+    assert kernels, "a network needs the compiled kernels"
     address, number = ctypes.c_void_p, ctypes.c_int
     kernels.dpdl_network_new.argtypes = [
         number,

@@ -1,4 +1,4 @@
-"""What Python may call of `rows.c`, where it is said what the numbers are."""
+"""Bindings of `rows.c`; arguments are documented there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpdl.native import library
 
 @cache
 def kernels() -> ctypes.CDLL | None:
-    """`dpdl_row_products`, `dpdl_row_sums_float` and `dpdl_row_sums_double`, or None without a library."""
+    """`dpdl_row_products` and `dpdl_row_sums_float`, `..._double`, or None without a library."""
     found = library()
     if found is not None:
         number, pointer = ctypes.c_int64, ctypes.c_void_p
