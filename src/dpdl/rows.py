@@ -116,32 +116,30 @@ def _multiply(
     if library and _kind(a) == _kind(b) == "float32":
         which, ends = np.array(at, np.int64), np.cumsum(sizes, dtype=np.int64)
         library.dpdl_row_products(
-            *(
-                len(a),
-                a.data_ptr(),
-                a.stride(0),
-                b.data_ptr(),
-                b.stride(0),
-                which.ctypes.data,
-            ),
-            *(len(ends), ends.ctypes.data, out.data_ptr()),
+            len(a),
+            a.data_ptr(),
+            a.stride(0),
+            b.data_ptr(),
+            b.stride(0),
+            which.ctypes.data,
+            len(ends),
+            ends.ctypes.data,
+            out.data_ptr(),
         )
         return
     for k, j in enumerate(at):
-        for piece, (x, y) in enumerate(
-            zip(a[k].split(sizes), b[j].split(sizes), strict=True)
-        ):
-            x, y = x.double(), y.double()
-            out[k, piece, 0], out[k, piece, 1] = (x * y).sum(), (x * x).sum()
+        pieces = zip(a[k].split(sizes), b[j].split(sizes), strict=True)
+        for piece, (of_a, of_b) in enumerate(pieces):
+            # Copies, whose bits do not depend on where a piece begins in memory.
+            x, y = of_a.double(), of_b.double()
+            out[k, piece, 0] = (x * y).sum()
+            out[k, piece, 1] = (x * x).sum()
 
 
 def _kind(rows: Tensor) -> str | None:
     """The type of the entries, if they lie side by side in every row."""
-    return (
-        str(rows.dtype).removeprefix("torch.")
-        if rows.stride(1) == 1 or rows.shape[1] == 1
-        else None
-    )
+    side_by_side = rows.stride(1) == 1 or rows.shape[1] == 1
+    return str(rows.dtype).removeprefix("torch.") if side_by_side else None
 
 
 # ------------------------------------------------------------------ weighted sums
@@ -218,20 +216,18 @@ def _add(
     """out[g] = sum of weight[k] rows[at[k]] over k from bounds[g] to bounds[g + 1]."""
     kind = _kind(rows)
     if library and kind in ("float32", "float64"):
-        function = (
-            library.dpdl_row_sums_float
-            if kind == "float32"
-            else library.dpdl_row_sums_double
-        )
-        function(
-            *(len(out), bounds.ctypes.data, at.ctypes.data, weight.ctypes.data),
-            *(
-                rows.data_ptr(),
-                rows.stride(0),
-                rows.shape[1],
-                out.data_ptr(),
-                out.stride(0),
-            ),
+        in_float = kind == "float32"
+        add = library.dpdl_row_sums_float if in_float else library.dpdl_row_sums_double
+        add(
+            len(out),
+            bounds.ctypes.data,
+            at.ctypes.data,
+            weight.ctypes.data,
+            rows.data_ptr(),
+            rows.stride(0),
+            rows.shape[1],
+            out.data_ptr(),
+            out.stride(0),
         )
         return
     for g, total in enumerate(out.zero_().unbind(0)):

@@ -5,8 +5,9 @@ construct. `build` makes a graph from the text of a command line; `ring(10)`, `c
 serve in a notebook.
 """
 
+from dpdl.graph.facts import GraphFacts, describe
 from dpdl.graph.files import from_file
-from dpdl.graph.matrix import Graph, describe
+from dpdl.graph.matrix import Graph
 from dpdl.graph.named import (
     GRAPHS,
     bipartite,
@@ -27,6 +28,7 @@ __all__ = [
     "GRAPHS",
     "WEIGHTS",
     "Graph",
+    "GraphFacts",
     "bipartite",
     "bipartite_hub",
     "build",

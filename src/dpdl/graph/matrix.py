@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -155,19 +155,6 @@ def pair(agents: int, a: int, b: int | None) -> Graph:
 def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
     array.flags.writeable = False
     return array
-
-
-def describe(graph: Graph) -> dict[str, Any]:
-    """The graph as JSON values: `edges` and `degree` count undirected edges without self-loops."""
-    return {
-        "name": graph.name,
-        "agents": graph.N,
-        "edges": graph.edge_count,
-        "spectral_gap": graph.spectral_gap,
-        "rho": graph.rho,
-        "degree": {"min": int(graph.degrees.min()), "max": int(graph.degrees.max())},
-        "weights": graph.W.tolist(),
-    }
 
 
 def acceleration(graph: Graph) -> float:

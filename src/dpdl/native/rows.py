@@ -14,30 +14,11 @@ def kernels() -> ctypes.CDLL | None:
     found = library()
     if found is not None:
         number, pointer = ctypes.c_int64, ctypes.c_void_p
-        products, sums = (
-            found.dpdl_row_products,
-            [found.dpdl_row_sums_float, found.dpdl_row_sums_double],
-        )
-        products.argtypes = [
-            number,
-            pointer,
-            number,
-            pointer,
-            number,
-            pointer,
-            number,
-            pointer,
-            pointer,
-        ]
-        products.restype = None
-        for function in sums:
-            function.argtypes = [
-                number,
-                *[pointer] * 4,
-                number,
-                number,
-                pointer,
-                number,
-            ]
-            function.restype = None
+        of_rows = (number, pointer, number, pointer, number, pointer)
+        of_pieces = (number, pointer, pointer)
+        found.dpdl_row_products.argtypes = (*of_rows, *of_pieces)
+        found.dpdl_row_products.restype = None
+        for add in (found.dpdl_row_sums_float, found.dpdl_row_sums_double):
+            add.argtypes = [number, *[pointer] * 4, number, number, pointer, number]
+            add.restype = None
     return found
