@@ -10,7 +10,7 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.theorem1 import Theorem1
-from dpdl.privacy.threats import EAVESDROPPER, USUAL, Threat, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, EAVESDROPPER, Threat, threat
 
 CLAIMED = "claimed_theorem1"
 LISTENERS = {
@@ -50,7 +50,7 @@ class Stated:
         sigma, claimed = self.privacy.sigma, None
         if self.theorem1:
             claimed = _word(self.theorem1.epsilon(sigma) if sigma > 0 else math.inf)
-        listeners = dict.fromkeys([*USUAL, self.listener])
+        listeners = dict.fromkeys([*DEFAULT_THREATS, self.listener])
         proven = {t.key: _word(self.privacy.worst(t, rounds)) for t in listeners}
         return {CLAIMED: claimed, **proven}
 
