@@ -12,7 +12,13 @@ from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.clip import PerChunk, PerSample
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.sampling import Poisson
-from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, USUAL, threat
+from dpdl.privacy.threats import (
+    DEFAULT_THREATS,
+    EAVESDROPPER,
+    FINAL_MODEL,
+    ONE_NEIGHBOUR,
+    threat,
+)
 
 
 def question(kind: type = SoundDPDL, graph=None, records=6000, **more) -> PrivacyModel:
@@ -28,7 +34,7 @@ def question(kind: type = SoundDPDL, graph=None, records=6000, **more) -> Privac
 # ------------------------------------------------------------------- exposure
 @pytest.mark.parametrize(("target", "sigma"), [(0.25, 48.0), (0.5, 25.6), (1.0, 13.8)])
 def test_dpdl_sound_on_the_complete_graph(target: float, sigma: float) -> None:
-    for listener in USUAL:
+    for listener in DEFAULT_THREATS:
         assert question().needed_sigma(target, listener) == pytest.approx(
             sigma, abs=0.06
         )
@@ -108,7 +114,7 @@ def test_too_little_noise_for_the_self_gradient_is_unbounded_and_never_planned()
         1.5 * 10 * (1 / 3) ** 1.5 * 216 / (4 * math.sqrt(2_000))
     )  # alpha N w^1.5 B / (4 sqrt(d))
     assert math.isinf(q.with_noise(edge).worst(EAVESDROPPER))
-    for listener in USUAL:
+    for listener in DEFAULT_THREATS:
         sigma = q.needed_sigma(30.0, listener)
         assert sigma > 2 * edge
         assert q.with_noise(sigma).worst(listener) == pytest.approx(30.0, rel=5e-3)
