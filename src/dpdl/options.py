@@ -14,6 +14,9 @@ from typing import Any, NamedTuple, final
 
 from dpdl.errors import InputError, unknown
 
+Value = bool | int | float | str | tuple[str, ...] | None
+"""What an option can be set to."""
+
 
 @dataclass(frozen=True)
 class Check:
