@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
@@ -247,6 +247,31 @@ class DPDL(Calibrated):
         )
 
 
+def equal_noise(graph: Graph, alpha: float) -> None:
+    """The same noise on all answers needs no factors."""
+
+
+def calibrated_noise(graph: Graph, alpha: float) -> np.ndarray:
+    """Factors on sigma, [asker i, host j], that keep 1 / sigma_eff^2 = sum_i 1 / sigma_ij^2.
+
+    sigma_ij^2 is proportional to 1 / c_ij, the weight that the update gives to that noise: c_ij is
+    w_ij^(-1/2) for a neighbour's model and w_jj^(-1/2) + alpha N / 2 for the agent's own.
+    """
+    W = graph.W
+    c = np.divide(1.0, np.sqrt(W), out=np.zeros_like(W), where=W > 0)
+    c[np.diag_indices(len(graph))] += alpha * len(graph) / 2
+    mean = c.sum(axis=0) / graph.sizes
+    squares = np.divide(mean, c, out=np.ones_like(c), where=c > 0)
+    return np.asarray(np.sqrt(squares))
+
+
+SPLITS: Mapping[str, Callable[[Graph, float], np.ndarray | None]] = {
+    "calibrated": calibrated_noise,
+    "equal": equal_noise,
+}
+"""How the noise is divided among the answers of an agent, by the name of the split."""
+
+
 @final
 @dataclass(frozen=True)
 class SoundDPDL(Calibrated):
@@ -256,7 +281,7 @@ class SoundDPDL(Calibrated):
         "equal",
         "'calibrated' gives less noise to the answers that the update weighs more, at "
         "the same epsilon",
-        names=("calibrated", "equal"),
+        names=tuple(SPLITS),
     )
 
     public_diagnostics = frozenset({"cosine", "coefficient"})
@@ -275,19 +300,8 @@ class SoundDPDL(Calibrated):
         return _channels(grad, "beta v + g~: perturbed gradients only")
 
     def noise_factors(self, graph: Graph) -> np.ndarray | None:
-        """Factors on sigma, (asker i, host j), that leave 1 / sigma_eff^2 = sum_i 1 / sigma_ij^2 as it is.
-
-        sigma_ij^2 is proportional to 1 / c_ij, with c_ij = w_ij^(-1/2) for a neighbour's model and
-        w_jj^(-1/2) + alpha N / 2 for the agent's own: the weight that the update gives to that noise.
-        """
-        if self.noise_split == "equal":
-            return None
-        c = np.divide(
-            1.0, np.sqrt(graph.W), out=np.zeros_like(graph.W), where=graph.W > 0
-        )
-        c[np.diag_indices(len(graph))] += self.alpha * len(graph) / 2
-        mean = c.sum(axis=0) / graph.sizes
-        return np.asarray(np.sqrt(np.divide(mean, c, out=np.ones_like(c), where=c > 0)))
+        """Those of the split that was chosen."""
+        return SPLITS[self.noise_split](graph, self.alpha)
 
 
 def _channels(grad: PrivateGradient, momentum: str) -> tuple[Release, ...]:

@@ -26,7 +26,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from dpdl.algorithms.base import (
     Info,
@@ -38,7 +38,7 @@ from dpdl.algorithms.base import (
 from dpdl.algorithms.disclosure import CrossGradients
 from dpdl.errors import InputError
 from dpdl.keys import generator
-from dpdl.options import AT_LEAST_ONE, SEED, option
+from dpdl.options import AT_LEAST_ONE, SEED, Value, option
 from dpdl.parallel import each
 from dpdl.privacy.releases import Release
 
@@ -75,7 +75,7 @@ class PDSL(Stepped):
     answers_neighbours = True
     compressible = True
     disclosure = CrossGradients()
-    example: ClassVar[Mapping[str, Any]] = {"validation": 100}
+    example: ClassVar[Mapping[str, Value]] = {"validation": 100}
 
     def __post_init__(self) -> None:
         if self.validation < 1:

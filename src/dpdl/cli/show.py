@@ -85,7 +85,7 @@ def headline(plan: Plan) -> str:
     """One line on what is about to run."""
     e, sizes = plan.experiment, plan.privacy.records
     return (
-        f"{e.algorithm} on {plan.data.name} ({min(sizes)} to {max(sizes)} records per "
+        f"{e.algorithm} on {plan.source.name} ({min(sizes)} to {max(sizes)} records per "
         f"agent, declared), {e.model} with {plan.task.size:,} parameters, "
         f"{plan.graph.name} of {len(plan.graph)} agents, "
         f"sigma = {plan.privacy.sigma:.3g}"

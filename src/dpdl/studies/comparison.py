@@ -28,6 +28,7 @@ from dpdl.studies.pool_messages import Ending, EndState, PooledRun
 from dpdl.training.interrupt import Interrupted
 
 if TYPE_CHECKING:
+    from dpdl.experiment.experiment import Experiment
     from dpdl.tasks.data import Dataset
 
 
@@ -88,10 +89,8 @@ def _checked(
     if not todo:
         return []
     from dpdl.planning.plan import plan
-    from dpdl.tasks import data as datasets
 
-    # Fetched once, before any child needs it.
-    data = datasets.load(todo[0].experiment.dataset, progress)
+    data = _data(todo[0].experiment, progress)
     counter = _RoundCounter(data)
     found = []
     for run in todo:
@@ -107,10 +106,20 @@ def _checked(
     return found
 
 
+def _data(e: Experiment, progress: bool) -> Dataset | None:
+    """The data set of all runs, fetched before any child needs it; None: records are at sites."""
+    from dpdl.tasks import data as datasets
+    from dpdl.tasks.targets import predicted
+
+    if e.sites is not None:
+        return None
+    return datasets.load(e.dataset, progress, predicted(e.predict))
+
+
 class _RoundCounter:
     """How many rounds of a run send so many megabytes; runs that send the same are counted once."""
 
-    def __init__(self, data: Dataset) -> None:
+    def __init__(self, data: Dataset | None) -> None:
         self._data = data
         self._counted: dict[tuple[str, bytes], int] = {}
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, final
 
 from dpdl import __version__
-from dpdl.experiment.experiment import Experiment, from_mapping
+from dpdl.experiment.experiment import Experiment
 from dpdl.folder import names
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
-from dpdl.options import Value
 from dpdl.records import Record
 from dpdl.studies.comparison_request import Comparison, ComparisonTerms
 from dpdl.studies.comparison_table import ComparisonTable
@@ -28,12 +27,8 @@ from dpdl.studies.comparison_table import ComparisonTable
 class ComparedAlgorithm(Record):
     """What is run of one algorithm; the seed of its experiment is 0."""
 
-    experiment: Mapping[str, Value]
+    experiment: Experiment
     seeds: tuple[int, ...]
-
-    def resolved(self) -> Experiment:
-        """Its experiment, with all defaults."""
-        return from_mapping(self.experiment).resolved()
 
 
 @final
@@ -84,11 +79,11 @@ def merged(
     if before:
         refuse_difference(out, before.asked.to_json(), terms.to_json())
     for name, e in wanted.items():
-        now = {**e.as_dict(), "seed": 0}
+        now = replace(e, seed=0)
         seeds = set(c.seeds)
         if name in cells:
-            there = cells[name].resolved().as_dict()
-            refuse_difference(out, there, now, f" for {name}")
+            there = cells[name].experiment.resolved()
+            refuse_difference(out, there.as_dict(), now.as_dict(), f" for {name}")
             seeds |= set(cells[name].seeds)
         cells[name] = ComparedAlgorithm(now, tuple(sorted(seeds)))
     return ComparisonFile(__version__, terms, cells)
@@ -111,7 +106,7 @@ def runs_of(out: Path, file: ComparisonFile) -> list[ComparisonRun]:
 def _run(
     out: Path, file: ComparisonFile, name: str, cell: ComparedAlgorithm, seed: int
 ) -> ComparisonRun:
-    experiment = replace(cell.resolved(), seed=seed)
+    experiment = replace(cell.experiment.resolved(), seed=seed)
     folder = out / names.RUNS / names.run_of_seed(name, seed)
     run = ComparisonRun(name, experiment, folder)
     if not run.started:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass
 from pathlib import Path
-from typing import Any, Literal, final, get_args
+from typing import Literal, final, get_args
 
 from dpdl import algorithms
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.experiment import Experiment, from_mapping, load, read_toml
 from dpdl.experiment.options import FLAT, has, installed, lacking, options_of
 from dpdl.experiment.shared import SHARED
-from dpdl.options import Typed, Value, checked
+from dpdl.options import Typed, Value, checked, kind
 from dpdl.records import Record, key, others
 
 Equal = Literal["bytes", "epsilon", "sigma"]
@@ -28,12 +28,19 @@ COMMON = {
     "dtype",
     "epsilon",
     "graph",
+    "loss",
     "model",
     "noise",
     "partition",
+    "predict",
     "relation",
+    "scaling",
+    "score",
     "seed",
+    "shape",
     "sigma",
+    "sites",
+    "test",
     "threat",
     "weights",
 }
@@ -83,22 +90,19 @@ class Comparison:
 
     def terms(self) -> ComparisonTerms:
         """What all runs share; options that were not given have their defaults."""
-        options = {
-            **{name: f.default for name, f in SHARED.items()},
-            **{name: FLAT[name] for name in ONCE_SHARED},
-        }
+        common = {*SHARED, *ONCE_SHARED}
+        options = Experiment().as_dict() | {name: FLAT[name] for name in ONCE_SHARED}
+        options |= {name: self._given(name) for name in self.shared if name in common}
         del options["seed"], options["algorithm"]
-        options |= {name: self._given(name) for name in options if name in self.shared}
         return ComparisonTerms(self.equal, self.megabytes, self.preset, options)
 
     def _given(self, name: str) -> Value:
-        """A shared option, in its type."""
+        """A shared option; one that was typed, or is a list, in its type."""
         value = self.shared[name]
-        if type(value) is not Typed:
-            return value
         first = next(algorithm for algorithm in self.own if has(algorithm, name))
-        found: Value = checked(_field(first, name), value)
-        return found
+        f = _field(first, name)
+        as_given = type(value) is not Typed and kind(f) is not tuple
+        return value if as_given else checked(f, value)
 
 
 # ------------------------------------------------------------------ from a command line
@@ -121,12 +125,13 @@ def make_comparison(
     if seeds < 1:
         raise InputError(f"seeds must be a whole number of at least 1, not {seeds}.")
     chosen = _algorithms(names)
-    written = read_toml(file) if file else {}
-    preset = preset or written.pop("preset", None)
-    shared: dict[str, Value] = {**written, **options}
-    for name in ("preset", "algorithm", *(["rounds"] if megabytes is not None else [])):
-        shared.pop(name, None)
-    first = _first_seed(shared, chosen)
+    in_file = read_toml(file) if file else {}
+    preset = preset or _text(in_file.get("preset"))
+    aside = {"preset", "algorithm"} | ({"rounds"} if megabytes is not None else set())
+    every = {**in_file, **options}
+    given = {name: value for name, value in every.items() if name not in aside}
+    first = _first_seed(given, chosen)
+    shared = {name: _value(value) for name, value in given.items()}
     own: dict[str, dict[str, Value]] = {name: {} for name in chosen}
     for text in sets:
         name, option, value = own_option(text, chosen)
@@ -134,8 +139,8 @@ def make_comparison(
     if megabytes is not None:
         _refuse_rounds(options, *own.values())
     which = _equal(equal, megabytes, shared)
-    every = tuple(range(first, first + seeds))
-    return Comparison(shared, own, every, preset, which, megabytes)
+    chosen_seeds = tuple(range(first, first + seeds))
+    return Comparison(shared, own, chosen_seeds, preset, which, megabytes)
 
 
 def own_option(text: str, chosen: Sequence[str]) -> tuple[str, str, Value]:
@@ -166,7 +171,19 @@ def _algorithms(names: str) -> list[str]:
     return chosen
 
 
-def _field(algorithm: str, option: str, where: str = "") -> Field[Any]:
+def _text(preset: object) -> str | None:
+    return None if preset is None else str(preset)
+
+
+def _value(value: object) -> Value:
+    """A value that was checked, from a file or a command line."""
+    if isinstance(value, list):
+        return tuple(map(str, value))
+    assert value is None or isinstance(value, bool | int | float | str | tuple)
+    return value
+
+
+def _field(algorithm: str, option: str, where: str = "") -> Field[Value]:
     """The field of an option, shared or the algorithm's."""
     found = {**SHARED, **options_of(algorithm)}
     if option in found:
@@ -176,7 +193,7 @@ def _field(algorithm: str, option: str, where: str = "") -> Field[Any]:
     raise unknown(f"option{where}", option, found)
 
 
-def _first_seed(given: Mapping[str, Value], chosen: Sequence[str]) -> int:
+def _first_seed(given: Mapping[str, object], chosen: Sequence[str]) -> int:
     """The seed that was given, after everything that was given for all has been checked.
 
     An option must be a shared one, or one of at least one algorithm.

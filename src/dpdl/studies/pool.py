@@ -160,8 +160,9 @@ class _Child:
 
     def _listen(self, name: str, heard: Heard) -> None:
         assert self._process.stdout
-        for line in self._process.stdout:
-            heard.put((name, line))
+        with self._process.stdout as lines:
+            for line in lines:
+                heard.put((name, line))
         self._process.wait()
         heard.put((name, None))
 

@@ -18,7 +18,7 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.threats import threat
-from dpdl.studies.held_out import held_out
+from dpdl.studies.held_out import load_held_out
 from dpdl.studies.pool_messages import (
     Ending,
     EndState,
@@ -28,7 +28,6 @@ from dpdl.studies.pool_messages import (
     Standing,
     news_line,
 )
-from dpdl.tasks import data as datasets
 from dpdl.training.interrupt import Interrupted
 from dpdl.training.observe import Examiner
 from dpdl.training.train import Result, launch, replan
@@ -94,7 +93,7 @@ def _performed(run: PooledRun, stop: threading.Event) -> Ending:
 
 def _planned(run: PooledRun, again: bool) -> Plan:
     e = run.experiment
-    data = held_out(datasets.load(e.dataset), e.seed) if run.held_out else None
+    data = load_held_out(e) if run.held_out else None
     return replan(run.folder, data=data) if again else plan(e, data=data)
 
 
@@ -123,8 +122,8 @@ def _watch() -> Callable[[int, object], None]:
 def _paused(p: Plan, folder: RunFolder) -> Ending:
     last = folder.last()
     assert last
-    examiner = Examiner(p.task, p.public.form, p.everybody.test)
-    accuracy = float(examiner.scores(last.state["x"]).mean())
+    examiner = Examiner.of(p.everybody)
+    accuracy = float(examiner.scores(last.state["x"], examiner.agents).mean())
     listener = threat(p.experiment.threat)
     spent = recompute(folder.path / LEDGER)[listener.key]
     to_the_end = max(spent, p.privacy.worst(listener))

@@ -7,15 +7,13 @@ that begins with `MARK` is a message; all other lines are for people.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import final
 
 from dpdl.errors import InputError
-from dpdl.experiment.experiment import Experiment, from_mapping
-from dpdl.options import Value
+from dpdl.experiment.experiment import Experiment
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.records import Json, Record
 
@@ -26,10 +24,10 @@ MARK = "\x1edpdl "
 @final
 @dataclass(frozen=True)
 class RunOrder(Record):
-    """What a child is told to run."""
+    """What a child has to run."""
 
     folder: str
-    experiment: Mapping[str, Value]
+    experiment: Experiment
     until: int | None
     held_out: bool
 
@@ -51,16 +49,16 @@ class PooledRun:
 
     def to_line(self) -> str:
         """One line of JSON."""
-        options = self.experiment.as_dict()
-        order = RunOrder(str(self.folder), options, self.until, self.held_out)
+        folder = str(self.folder)
+        order = RunOrder(folder, self.experiment, self.until, self.held_out)
         return json.dumps(order.to_json())
 
     @classmethod
     def from_line(cls, line: str) -> PooledRun:
         """The run that `to_line` wrote down."""
         order = RunOrder.from_json(json.loads(line), "the order of a run")
-        experiment = from_mapping(order.experiment)
-        return cls(Path(order.folder), experiment, order.until, order.held_out)
+        folder = Path(order.folder)
+        return cls(folder, order.experiment, order.until, order.held_out)
 
 
 # ------------------------------------------------------------------ from a child

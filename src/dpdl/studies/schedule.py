@@ -237,10 +237,11 @@ def _data(e: Experiment, whole: bool, progress: bool) -> Dataset:
     import torch
 
     from dpdl.tasks import data as datasets
+    from dpdl.tasks.targets import predicted
 
     counts = datasets.class_counts(e.dataset)
     if counts is None or whole or make_algorithm(e).public_records:
-        return datasets.load(e.dataset, progress)
+        return datasets.load(e.dataset, progress, predicted(e.predict))
     y = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     x = torch.zeros(len(y), 1)
     return datasets.Dataset(

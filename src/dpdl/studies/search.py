@@ -118,8 +118,8 @@ class Search:
         found: dict[str, Value] = {"rounds": rounds, "batch": batch}
         if not has(e.algorithm, "lr"):
             return found
-        lr = values.get("lr", e.options["lr"])
-        if rounds != e.rounds and isinstance(lr, int | float):
+        lr = _number(values.get("lr", e.options["lr"]))
+        if rounds != e.rounds:
             lr = float(f"{lr * e.rounds / rounds:.4g}")
         return {"lr": lr, **found}
 
@@ -168,6 +168,11 @@ def make_search(
         raise InputError(f"trials must be a whole number of at least 1, not {trials}.")
     if search not in SEARCHES:
         raise unknown("search", search, SEARCHES)
+    if e.sites is not None:
+        raise InputError(
+            "dpdl tune holds out records of a data set that is divided; at sites there "
+            "is none. Leave out sites."
+        )
     if work is not None:
         check_budget(e, work)
         if search != "random":
@@ -211,6 +216,12 @@ def _check_grid(s: Search) -> None:
         )
 
 
+def _number(value: Value) -> float | int:
+    """The value of an option that is a number."""
+    assert isinstance(value, int | float)
+    return value
+
+
 def _option(algorithm: str, name: str, where: str) -> str:
     name = name.replace("-", "_")
     if name not in searched(algorithm):
@@ -229,7 +240,7 @@ def _range(algorithm: str, text: str) -> tuple[str, Range]:
     f = field_of(algorithm, option)
     of, log = kind(f), f.metadata["search"].log
     try:
-        low, high = (checked(f, of(end)) for end in ends.split(":"))
+        low, high = (_number(checked(f, of(end))) for end in ends.split(":"))
     except ValueError:
         raise InputError(
             f"--range must be option=low:high with two numbers, not {text!r}."

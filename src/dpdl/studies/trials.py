@@ -20,7 +20,7 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.folder import names
 from dpdl.folder.run_folder import RunFolder
 from dpdl.studies.folders import write_text
-from dpdl.studies.held_out import held_out
+from dpdl.studies.held_out import load_held_out
 from dpdl.studies.pool import PoolWatch, RunMany, at_once
 from dpdl.studies.pool_messages import Ending, EndState, News, PooledRun
 from dpdl.studies.search import FACTOR, Search, with_options
@@ -49,10 +49,8 @@ class Trials:
     def check(self, progress: bool) -> None:
         """Look for everything that can be wrong with a trial that has not been started."""
         from dpdl.planning.plan import plan
-        from dpdl.tasks import data as datasets
 
-        e = self.search.experiment
-        data = held_out(datasets.load(e.dataset, progress), e.seed)
+        data = load_held_out(self.search.experiment, progress)
         for k in range(self.search.trials):
             if RunFolder(self._folder(k)).started:
                 continue

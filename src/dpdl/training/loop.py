@@ -82,7 +82,7 @@ class Loop:
         self._instruments = instruments_for(
             here.post, self._net.place, here.states, repeatable
         )
-        self._examiner = Examiner(p.task, p.form, here.site.test)
+        self._examiner = Examiner.of(here.site)
         agents = self._net.agents
         self._done = start.round if start else 0
         self._ledger = Ledger(folder.path / LEDGER, p, repeatable) if folder else None
@@ -200,13 +200,13 @@ class Loop:
 
     def _measured(self, info: Info, t: int) -> dict[str, Any] | None:
         x, models = self._models(), self._finite_models(t)
-        accuracy = self._instruments.accuracy(self._examiner, x, models)
+        scores = self._instruments.scores(self._examiner, x, models)
+        average = self._instruments.score_of_average(self._examiner, models)
         values = self._instruments.diagnostics(info.values)
         broken = self._instruments.broken(self._broken)
         sent = self._control.gather(int(self._meter.bytes[self._net.agents].sum()))
-        if models is None or accuracy is None or values is None:
+        if models is None or scores is None or average is None or values is None:
             return None
-        average = float(self._examiner.scores(models.mean(dim=0, keepdim=True)))
         spent = self.job.stated.epsilon(self.billed)
         seconds = time.perf_counter() - self._began
         so_far = {
@@ -215,7 +215,7 @@ class Loop:
             "broken_gradients": broken,
             "seconds": round(seconds, 3),
         }
-        found = {"round": t, **described(models, accuracy, average, values), **so_far}
+        found = {"round": t, **described(models, scores, average, values), **so_far}
         self.metrics.append(found)
         if self.folder:
             self.folder.append(found)

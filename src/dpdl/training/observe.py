@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from dpdl.parallel import each
-from dpdl.planning.site import TestRecords
+from dpdl.planning.site import Site, TestRecords
 from dpdl.rows import first_equal
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.task import Task
@@ -19,29 +19,62 @@ TEST_CHUNK = 250
 
 
 class Examiner:
-    """Tests models on the test set, equal ones once."""
+    """Tests models, equal ones on the same records once.
 
-    def __init__(self, task: Task, form: Form, test: TestRecords) -> None:
+    An agent's model is tested on that agent's test records. One of an agent that is not hosted here
+    is tested on those of the first agent that is.
+    """
+
+    def __init__(
+        self, task: Task, form: Form, tests: Mapping[int, TestRecords], common: bool
+    ) -> None:
         self._task = task
-        self._x = form.inputs(test.x, task.initial.dtype).split(TEST_CHUNK)
-        self._y = form.targets.values(test.y, task.initial.dtype).split(TEST_CHUNK)
-        self._records = len(test.y)
+        self.agents = list(tests)  # those hosted here
+        self.common = common  # all agents of the run have the same test records
+        self.like = task.initial  # a row as all are
+        distinct = list({id(one): one for one in tests.values()}.values())
+        numbers = {id(one): number for number, one in enumerate(distinct)}
+        self._of = {agent: numbers[id(one)] for agent, one in tests.items()}
+        self._parts = [_parts(task, form, one) for one in distinct]
+        self._records = [len(one.y) for one in distinct]
 
-    def scores(self, rows: Tensor) -> Tensor:
-        """The score of every row's model on the test records: (rows,) float64."""
-        first = first_equal(rows)
-        pieces = [(k, part) for k in sorted(set(first)) for part in range(len(self._y))]
+    @classmethod
+    def of(cls, site: Site) -> Examiner:
+        """What tests the models of the agents that a process hosts."""
+        plan = site.plan
+        return cls(plan.task, plan.form, site.tests, site.common_test)
 
-        def total(piece: tuple[int, int]) -> float:
-            k, part = piece
-            outputs = self._task.outputs(rows[k].clone(), self._x[part])
-            return self._task.score.total(outputs, self._y[part])
+    def scores(self, rows: Tensor, agents: Sequence[int]) -> Tensor:
+        """The score of every row's model on the test records of its agent: (rows,) float64."""
+        tests = [self._of.get(agent, 0) for agent in agents]
+        wanted = list(zip(first_equal(rows), tests, strict=True))
+        pieces = [
+            (k, test, part)
+            for k, test in sorted(set(wanted))
+            for part in range(len(self._parts[test]))
+        ]
 
-        totals = dict.fromkeys(first, 0.0)
-        for (k, _), found in zip(pieces, each(total, pieces), strict=True):
-            totals[k] += found
-        means = [totals[k] / self._records for k in first]
+        def total(piece: tuple[int, int, int]) -> float:
+            k, test, part = piece
+            x, y = self._parts[test][part]
+            return self._task.score.total(self._task.outputs(rows[k].clone(), x), y)
+
+        totals = dict.fromkeys(wanted, 0.0)
+        for (k, test, _), found in zip(pieces, each(total, pieces), strict=True):
+            totals[k, test] += found
+        means = [totals[pair] / self._records[pair[1]] for pair in wanted]
         return torch.tensor(means, dtype=torch.float64)
+
+    def score(self, row: Tensor) -> float:
+        """The score of one model on the first test records."""
+        return float(self.scores(row[None], self.agents[:1]))
+
+
+def _parts(task: Task, form: Form, test: TestRecords) -> list[tuple[Tensor, Tensor]]:
+    """The test records in pieces for one core each."""
+    x = form.inputs(test.x, task.initial.dtype).split(TEST_CHUNK)
+    y = form.targets.values(test.y, task.initial.dtype).split(TEST_CHUNK)
+    return list(zip(x, y, strict=True))
 
 
 def described(
