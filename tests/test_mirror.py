@@ -28,10 +28,6 @@ ELSEWHERE: dict[str, str] = {
     "algorithms/disclosure.py": NOT_YET,
     # attacks
     "attacks/adversary.py": NOT_YET,
-    "attacks/harness.py": NOT_YET,
-    "attacks/inverting.py": NOT_YET,
-    "attacks/labels.py": NOT_YET,
-    "attacks/peel.py": NOT_YET,
     "attacks/pixels.py": NOT_YET,
     "attacks/recorded.py": NOT_YET,
     "attacks/tables.py": NOT_YET,
@@ -52,7 +48,6 @@ ELSEWHERE: dict[str, str] = {
     "bench/rounds.py": NOT_YET,
     "bench/startup.py": NOT_YET,
     # cli
-    "cli/attack.py": NOT_YET,
     "cli/attack_show.py": NOT_YET,
     "cli/audit.py": NOT_YET,
     "cli/audit_show.py": NOT_YET,
@@ -119,7 +114,6 @@ ELSEWHERE: dict[str, str] = {
     "privacy/sampling.py": NOT_YET,
     "privacy/threats.py": NOT_YET,
     # report
-    "report/attack_section.py": NOT_YET,
     "report/coverage.py": NOT_YET,
     "report/document.py": NOT_YET,
     "report/epsilon_curves.py": NOT_YET,
