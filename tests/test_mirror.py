@@ -97,13 +97,6 @@ ELSEWHERE: dict[str, str] = {
     # paper
     "paper/cells.py": NOT_YET,
     # planning
-    "planning/brief.py": NOT_YET,
-    "planning/build.py": NOT_YET,
-    "planning/division.py": NOT_YET,
-    "planning/noise_rule.py": NOT_YET,
-    "planning/public_plan.py": NOT_YET,
-    "planning/site.py": NOT_YET,
-    "planning/traffic.py": NOT_YET,
     # privacy
     "privacy/clip.py": NOT_YET,
     "privacy/epsilon.py": NOT_YET,
