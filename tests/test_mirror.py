@@ -169,13 +169,6 @@ ELSEWHERE: dict[str, str] = {
     "theory/formulas.py": NOT_YET,
     "theory/inputs.py": NOT_YET,
     # training
-    "training/brief.py": NOT_YET,
-    "training/class_counts.py": NOT_YET,
-    "training/control.py": NOT_YET,
-    "training/instruments.py": NOT_YET,
-    "training/meeting.py": NOT_YET,
-    "training/observe.py": NOT_YET,
-    "training/placement.py": NOT_YET,
     "training/recording.py": NOT_YET,
     "training/summary.py": NOT_YET,
     # transport
