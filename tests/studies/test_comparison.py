@@ -342,7 +342,7 @@ def test_an_interrupted_comparison_continues_to_the_same_table_and_grows(
         rounds=row["rounds"],
         seed=1,
     )
-    whole = train(e).summary
+    whole = train(e).summary.to_json()
     ours = json.loads(Path("c/runs/dpdl-sound-seed1/summary.json").read_text())
     aside = {"seconds": 0, "run_dir": 0, "ledger_head": 0}
     assert {**ours, **aside} == {**whole, **aside}
