@@ -45,7 +45,7 @@ class SharedOption(click.Option):
 
 
 class AlgorithmOption(click.Option):
-    """An option that some algorithms have; what its value means is the chosen algorithm's to say."""
+    """An option that some algorithms have; the chosen algorithm decides what its value means."""
 
     def __init__(self, name: str, having: Mapping[str, Field[Any]]) -> None:
         kinds = dict.fromkeys(METAVARS[kind(f)] for f in having.values())

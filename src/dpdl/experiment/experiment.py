@@ -23,7 +23,8 @@ from dpdl.experiment.options import (
     options_of,
 )
 from dpdl.experiment.presets import PRESETS, defaults_for
-from dpdl.experiment.shared import SHARED, Shared
+from dpdl.experiment.shared import LATER, SHARED, Shared
+from dpdl.experiment.sites import at_sites, check_sites
 from dpdl.options import Value, checked, option
 from dpdl.privacy.threats import threat
 from dpdl.records import Json, JsonObject, written
@@ -112,6 +113,7 @@ class Experiment(Shared):
             object.__setattr__(self, name, checked(f, getattr(self, name)))
         object.__setattr__(self, "options", accepted(self.algorithm, self.options))
         threat(self.threat)
+        check_sites(self)
         if self.noise == "none" and self.sigma is not None:
             raise InputError(
                 "noise 'none' and a fixed sigma exclude each other; give one of them."
@@ -123,7 +125,7 @@ class Experiment(Shared):
         Given values stay. The others are, if the algorithm was given by name, the values that were
         tuned for it or that depend on data set and graph; otherwise the defaults of its fields.
         """
-        e = self._with(self._fixed())
+        e = at_sites(self._with(self._fixed()))
         if e.sampling == "fixed" and (e.noise != "accountant" or e.sigma is not None):
             # This relation is accounted for. Where the accountant sets sigma, it must be given.
             e = replace(e, relation="replace-one")
@@ -161,8 +163,11 @@ class Experiment(Shared):
         return fixed
 
     def as_dict(self) -> dict[str, Value]:
-        """Values by name: all shared options, and those of the algorithm that are set."""
-        return {**{name: getattr(self, name) for name in SHARED}, **self.options}
+        """Values by name: shared options, and those of the algorithm that are set."""
+        shared = {name: getattr(self, name) for name in SHARED}
+        unset = {name for name in LATER if shared[name] is None}
+        known = {name: shared[name] for name in SHARED if name not in unset}
+        return {**known, **self.options}
 
     def to_json(self) -> JsonObject:
         """The same as `json.dumps` takes it."""
