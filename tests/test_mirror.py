@@ -98,16 +98,11 @@ ELSEWHERE: dict[str, str] = {
     "paper/cells.py": NOT_YET,
     # planning
     "planning/brief.py": NOT_YET,
-    "planning/budget.py": NOT_YET,
     "planning/build.py": NOT_YET,
     "planning/division.py": NOT_YET,
     "planning/noise_rule.py": NOT_YET,
-    "planning/plan.py": NOT_YET,
-    "planning/privacy_model.py": NOT_YET,
     "planning/public_plan.py": NOT_YET,
     "planning/site.py": NOT_YET,
-    "planning/sites.py": NOT_YET,
-    "planning/statement.py": NOT_YET,
     "planning/traffic.py": NOT_YET,
     # privacy
     "privacy/clip.py": NOT_YET,
@@ -132,7 +127,6 @@ ELSEWHERE: dict[str, str] = {
     "report/statement_evidence.py": NOT_YET,
     "report/statement_messages.py": NOT_YET,
     "report/statement_page.py": NOT_YET,
-    "report/training_curves.py": NOT_YET,
     # studies
     "studies/attack.py": NOT_YET,
     "studies/attack_paper.py": NOT_YET,
@@ -186,7 +180,6 @@ ELSEWHERE: dict[str, str] = {
     "training/class_counts.py": NOT_YET,
     "training/control.py": NOT_YET,
     "training/instruments.py": NOT_YET,
-    "training/loop.py": NOT_YET,
     "training/meeting.py": NOT_YET,
     "training/observe.py": NOT_YET,
     "training/placement.py": NOT_YET,

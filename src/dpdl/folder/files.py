@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dpdl.errors import InputError
-from dpdl.records import Record
+from dpdl.records import Record, written
 
 R = TypeVar("R", bound=Record)
 
@@ -36,9 +36,10 @@ def write(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Replace a JSON file; NaN is refused, JSON has none."""
-    write(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
+def write_json(path: Path, value: object) -> None:
+    """Replace a JSON file by a record or a plain value; NaN is refused, JSON has none."""
+    content = json.dumps(written(value), indent=2, allow_nan=False)
+    write(path, f"{content}\n".encode())
 
 
 def read_record(kind: type[R], path: Path) -> R:

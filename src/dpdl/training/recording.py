@@ -220,7 +220,7 @@ def recording_request_in(folder: Path) -> RecordingRequest | None:
 
 def public(plan: PublicPlan) -> PublicFacts:
     """What everybody knows. The seed is not in it: it would tell batches and noise."""
-    e, form = plan.experiment.as_dict(), plan.form
+    e, form = plan.experiment.to_json(), plan.form
     rows: list[list[float]] = plan.graph.W.tolist()
     return PublicFacts(
         experiment={name: value for name, value in e.items() if name != "seed"},

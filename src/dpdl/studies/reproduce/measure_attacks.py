@@ -15,7 +15,8 @@ from dpdl.parallel import cores
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper, folder_of
 from dpdl.studies.attack_watch import AttackWatch
-from dpdl.studies.pool import Ending, State, at_once
+from dpdl.studies.pool import at_once
+from dpdl.studies.pool_messages import Ending, EndState
 from dpdl.studies.reproduce import attack_store
 from dpdl.studies.reproduce.clock import Clock, clock_of, fitting
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
@@ -112,7 +113,7 @@ def _perform(
     tools: AttackTools,
 ) -> dict[str, Ending]:
     """How each place ended; a failure of one does not stop the others."""
-    found = {folder_of(place, SEED): Ending(State.INTERRUPTED) for place in wanted}
+    found = {folder_of(place, SEED): Ending(EndState.INTERRUPTED) for place in wanted}
     try:
         with deadline(request.minutes) as over:
             asked = replace(tools.request, jobs=jobs, stop=over)
@@ -121,9 +122,9 @@ def _perform(
                     facts = tools.attack(place, request.runs / name, asked, watch)
                     result = kept(facts, place, asked.effort)
                     attack_store.add(request.out, place, result)
-                    found[name] = Ending(State.DONE)
+                    found[name] = Ending(EndState.DONE)
                 except RunFailed as failure:
-                    found[name] = Ending(State.FAILED, error=str(failure))
+                    found[name] = Ending(EndState.FAILED, error=str(failure))
     except (KeyboardInterrupt, Interrupted):
         return found
     return found
