@@ -114,15 +114,6 @@ ELSEWHERE: dict[str, str] = {
     "planning/sites.py": NOT_YET,
     "planning/statement.py": NOT_YET,
     "planning/traffic.py": NOT_YET,
-    # privacy
-    "privacy/clip.py": NOT_YET,
-    "privacy/epsilon.py": NOT_YET,
-    "privacy/grid.py": NOT_YET,
-    "privacy/limits.py": NOT_YET,
-    "privacy/relations.py": NOT_YET,
-    "privacy/releases.py": NOT_YET,
-    "privacy/sampling.py": NOT_YET,
-    "privacy/threats.py": NOT_YET,
     # report
     "report/attack_section.py": NOT_YET,
     "report/coverage.py": NOT_YET,
