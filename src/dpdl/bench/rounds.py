@@ -235,12 +235,13 @@ def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
 def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
     """Seconds to test one agent's model, of several at once."""
     test = _batch(TEST_RECORDS, shape)
-    examiner = Examiner(task, Form(shape, Classes(10)), TestRecords(test.x, test.y))
+    tests = dict.fromkeys(range(len(rows)), TestRecords(test.x, test.y))
+    examiner = Examiner(task, Form(shape, Classes(10)), tests, common=True)
     rows = (
         rows + 1e-3 * torch.arange(len(rows))[:, None]
     )  # no two are equal, so that each is tested
     began = time.perf_counter()
-    examiner.scores(rows)
+    examiner.scores(rows, examiner.agents)
     return (time.perf_counter() - began) / len(rows)
 
 

@@ -26,15 +26,25 @@ class Division:
 
     data: Dataset
     parts: Sequence[np.ndarray] = field(repr=False)
+    common_test = True
+
+    @property
+    def name(self) -> str:
+        """That of the data set."""
+        return self.data.name
 
     def records(self, agents: Iterable[int]) -> dict[int, AgentRecords]:
         """Those of some agents."""
         x, y = self.data.x, self.data.y
         return {j: AgentRecords(x, y, self.parts[j]) for j in agents}
 
-    def test(self, agents: Iterable[int]) -> TestRecords:
+    def tests(self, agents: Iterable[int]) -> dict[int, TestRecords]:
         """The data set's, for all agents alike."""
-        return TestRecords(self.data.x_test, self.data.y_test)
+        return dict.fromkeys(agents, TestRecords(self.data.x_test, self.data.y_test))
+
+    def hashes(self, agents: Iterable[int]) -> dict[str, str]:
+        """None of single agents: all processes have all records, and one hash of them."""
+        return {}
 
     @cached_property
     def fingerprint(self) -> str:

@@ -47,13 +47,13 @@ class Epsilon:
         return self.value == math.inf
 
     def __str__(self) -> str:
-        return format(self, ".4g")
+        return format(self, "")
 
     def __format__(self, spec: str) -> str:
-        """The number by `spec`; otherwise a text."""
+        """The number by `spec`, four digits by default; otherwise a text."""
         if self.value is None:
             return "unknown"
-        return format(self.value, spec) if self.bounded else TEXT
+        return format(self.value, spec or ".4g") if self.bounded else TEXT
 
     def to_json(self) -> Json:
         """A number, `unbounded` or null."""
