@@ -467,7 +467,7 @@ def test_a_batch_larger_than_an_agents_data_is_refused_before_data_is_read(
 
 @pytest.mark.parametrize(
     "noise",
-    [["--sigma", "4"], ["--noise", "accountant", "--epsilon", "2"]],
+    [["--sigma", "0.1"], ["--noise", "accountant", "--epsilon", "60"]],
     ids=" ".join,
 )
 def test_a_budget_below_one_round_is_refused_before_data_is_read(
@@ -481,6 +481,8 @@ def test_a_budget_below_one_round_is_refused_before_data_is_read(
         "5",
         "--algorithm",
         "dpdl-sound",
+        "--rounds",
+        "2",
         *noise,
     ]
     code, _, err = dpdl(monkeypatch, capsys, *words, "--budget", "0.001", "--out", "q")
