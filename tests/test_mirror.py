@@ -96,14 +96,6 @@ ELSEWHERE: dict[str, str] = {
     "net/observers.py": NOT_YET,
     # paper
     "paper/cells.py": NOT_YET,
-    # planning
-    "planning/brief.py": NOT_YET,
-    "planning/build.py": NOT_YET,
-    "planning/division.py": NOT_YET,
-    "planning/noise_rule.py": NOT_YET,
-    "planning/public_plan.py": NOT_YET,
-    "planning/site.py": NOT_YET,
-    "planning/traffic.py": NOT_YET,
     # report
     "report/coverage.py": NOT_YET,
     "report/document.py": NOT_YET,
