@@ -442,6 +442,7 @@ def test_runs_that_cannot_be_judged_are_refused(run: Path):
     (run / "experiment.json").write_text("{}")
     assert "damaged" in refused(str(run))
     (run / "summary.json").unlink()
+    (run / "experiment.json").write_text('{"experiment": {}}')
     assert "no finished run" in refused(str(run))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.scored import AgentScores
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
-from dpdl.report.attack_section import limits, outcome, rebuilt, verdict
 from dpdl.report.figures import BLUE, INK, PAPER, SOFT
 from dpdl.report.look import BLUSH, RUST, SHADES
 from dpdl.report.page import (
@@ -40,7 +38,6 @@ from dpdl.studies.pages import make_class_counts
 from dpdl.training.train import replan
 from tests.commands import dpdl as command
 from tests.folder.measured import metrics, summary
-from tests.report.attacked import HALF, OPEN, SHUT, row
 from tests.report.parsing import PNG, images, parsed
 
 
@@ -150,35 +147,6 @@ def luminance(colour: str) -> float:
 def test_text_stands_out(text: str, ground: str) -> None:
     dark, light = sorted((luminance(text), luminance(ground)))
     assert (light + 0.05) / (dark + 0.05) >= 4.5
-
-
-def test_words_follow_the_numbers() -> None:
-    assert "recognisable" in outcome(OPEN)
-    assert "shadow" in outcome(HALF)
-    assert outcome(SHUT).startswith("nothing"), (
-        "similar pictures are nothing when the guess is no worse"
-    )
-    both = verdict([OPEN, HALF, SHUT])
-    assert re.search(r"Without protection \(ND\): a neighbour sees your records", both)
-    assert re.search(r"With the noise of DPDL: a neighbour sees nothing", both)
-    assert "Without protection (ND ring)" in verdict([row("ND ring", "cg", 0.9, 0.001)])
-    assert "sees nothing" not in verdict([OPEN, row("ND", "self", 0.0, 1.0)]), (
-        "one way in is enough"
-    )
-
-
-def test_an_attack_that_fails_is_not_called_a_proof() -> None:
-    told = limits({"ND": "unbounded", "DPDL": 2.0})
-    assert "proves nothing" in told[0]
-    assert "nothing is promised" in told[1]
-    assert "at most 2 over" in told[2] and "(7.39)" in told[2]
-
-
-def test_the_verdict_is_about_the_round_that_is_shown(attacked: Path) -> None:
-    section = rebuilt(json.loads((attacked / "attack.json").read_text()), attacked)
-    assert "similarity 0.92" in section.html and "similarity 0.99" not in section.html
-    assert "0.99" in section.html  # in the table
-    assert "about 216 records at a time" in section.html
 
 
 def test_the_command_writes_a_page(attacked: Path, monkeypatch, capsys) -> None:

@@ -8,9 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from dpdl.errors import InputError
-from dpdl.records import Json, written
+from dpdl.records import Json, Record, written
+
+R = TypeVar("R", bound=Record)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -47,6 +50,18 @@ def parsed(text: str | bytes) -> Json:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def read_record(kind: type[R], path: Path) -> R:
+    """The record in a JSON file; one that is damaged is refused with its name and the place."""
+    try:
+        return kind.from_json(parsed(path.read_text("utf-8")))
+    except OSError as failure:
+        reason = failure.strerror or failure
+        raise InputError(f"File {str(path)!r} cannot be read: {reason}.") from failure
+    except (ValueError, InputError) as failure:
+        reason = str(failure).rstrip(".")
+        raise InputError(f"File {str(path)!r} is damaged: {reason}.") from failure
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from dpdl.folder.ledger_lines import (
     line_hash,
 )
 from dpdl.planning.public_plan import PublicPlan
-from dpdl.privacy.threats import USUAL, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, threat
 from dpdl.records import Json
 
 LEDGER = names.LEDGER
@@ -48,7 +48,7 @@ LEDGER = names.LEDGER
 def header(p: PublicPlan) -> Header:
     """The mechanism of every agent, and all options that change what leaves."""
     e, model, factors = p.experiment, p.privacy, p.noise_factors
-    listeners = dict.fromkeys([*USUAL, threat(e.threat)])
+    listeners = dict.fromkeys([*DEFAULT_THREATS, threat(e.threat)])
     return Header(
         ledger=FORMAT,
         version=__version__,

@@ -18,7 +18,7 @@ from dpdl.privacy.accounting import Effect, Step, epsilon
 from dpdl.privacy.clip import PerSample
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.sampling import FixedSize, Poisson
-from dpdl.privacy.threats import USUAL, Threat, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, Threat, threat
 from dpdl.records import JsonObject
 
 NOT_IN_A_ROUND = (
@@ -98,7 +98,7 @@ def model_of(header: Header, rounds: int) -> PrivacyModel:
 
 def listeners_of(header: Header) -> list[Threat]:
     """Those against whom a run says something."""
-    return list(dict.fromkeys([*USUAL, threat(header.threat)]))
+    return list(dict.fromkeys([*DEFAULT_THREATS, threat(header.threat)]))
 
 
 def cost(content: LedgerContent) -> dict[str, float]:

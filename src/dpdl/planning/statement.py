@@ -12,7 +12,7 @@ from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
 from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.theorem1 import Theorem1
-from dpdl.privacy.threats import EAVESDROPPER, USUAL, Threat, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, EAVESDROPPER, Threat, threat
 
 LISTENERS = {
     "eavesdropper": "an eavesdropper on all links",
@@ -45,7 +45,7 @@ class Stated:
 
     def epsilons(self, rounds: int) -> Epsilons:
         """What Theorem 1 claims, and what is proven, for every threat model."""
-        listeners = dict.fromkeys([*USUAL, self.listener])
+        listeners = dict.fromkeys([*DEFAULT_THREATS, self.listener])
         proven = {t.key: Epsilon(self.privacy.worst(t, rounds)) for t in listeners}
         return Epsilons(self._claimed(), proven)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, final
@@ -13,7 +14,7 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import GraphOptions, graph_hash
 from dpdl.graph import Graph
 from dpdl.planning.build import make_clip
-from dpdl.records import JsonObject, Record
+from dpdl.records import Record, written
 from dpdl.theory.explained import Explained, ExplainedInputs, explain
 from dpdl.theory.formulas import Letters
 
@@ -113,9 +114,10 @@ def evaluate(inputs: Inputs, letters: Letters) -> Explained:
     return replace(found, inputs=about, notes=(*found.notes, *inputs.notes))
 
 
-def of_options(options: JsonObject) -> Inputs:
+def of_options(options: Mapping[str, object]) -> Inputs:
     """The values of the options; what is left out has its default value."""
-    values: JsonObject = {**{one.name: one.default for one in KNOWN}, **options}
+    defaults = {one.name: one.default for one in KNOWN}
+    values = {name: written(value) for name, value in {**defaults, **options}.items()}
     named = GraphOptions.from_json(values)
     if named.of_file and "agents" not in options:  # a file knows its own
         named = replace(named, agents=None)
@@ -126,7 +128,7 @@ def of_options(options: JsonObject) -> Inputs:
 def of_run(path: Path) -> Inputs:
     """The values of a finished run. Only its JSON files are read: a plan would fetch data."""
     run = RunFolder(path)
-    summary, facts = run.summary(), run.facts()
+    facts, summary = run.facts(), run.summary()
     try:
         e = Experiment.from_json(dict(facts.experiment))
         named = GraphOptions.from_json(dict(facts.experiment))
