@@ -45,7 +45,6 @@ ELSEWHERE: dict[str, str] = {
     "cli/run.py": NOT_YET,
     "cli/show.py": NOT_YET,
     "cli/statement.py": NOT_YET,
-    "cli/theory.py": NOT_YET,
     "cli/verify.py": NOT_YET,
     # the bottom
     "errors.py": NOT_YET,
@@ -83,18 +82,10 @@ ELSEWHERE: dict[str, str] = {
     "parallel.py": NOT_YET,
     # report
     "report/coverage.py": NOT_YET,
-    "report/document.py": NOT_YET,
     "report/epsilon_curves.py": NOT_YET,
     "report/frontier.py": NOT_YET,
-    "report/look.py": NOT_YET,
     "report/options.py": NOT_YET,
-    "report/public_page.py": NOT_YET,
-    "report/risk_numbers.py": NOT_YET,
-    "report/run_section.py": NOT_YET,
     "report/speed.py": NOT_YET,
-    "report/statement_evidence.py": NOT_YET,
-    "report/statement_messages.py": NOT_YET,
-    "report/statement_page.py": NOT_YET,
     # studies
     "studies/attack.py": NOT_YET,
     "studies/attack_paper.py": NOT_YET,
@@ -103,7 +94,6 @@ ELSEWHERE: dict[str, str] = {
     "studies/membership.py": NOT_YET,
     "studies/noise_plan.py": NOT_YET,
     "studies/one_run.py": NOT_YET,
-    "studies/pages.py": NOT_YET,
     "studies/pictures.py": NOT_YET,
     "studies/reproduce/attack_store.py": NOT_YET,
     "studies/reproduce/beside_paper.py": NOT_YET,
@@ -134,9 +124,6 @@ ELSEWHERE: dict[str, str] = {
     "tasks/targets.py": NOT_YET,
     "tasks/task.py": NOT_YET,
     # theory
-    "theory/explained.py": NOT_YET,
-    "theory/formulas.py": NOT_YET,
-    "theory/inputs.py": NOT_YET,
     # training
     "training/summary.py": NOT_YET,
     # transport
