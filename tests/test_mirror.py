@@ -54,10 +54,6 @@ ELSEWHERE: dict[str, str] = {
     "experiment/presets.py": NOT_YET,
     "experiment/shared.py": NOT_YET,
     # folder
-    "folder/checkpoint.py": NOT_YET,
-    "folder/files.py": NOT_YET,
-    "folder/run_folder.py": NOT_YET,
-    "folder/states.py": NOT_YET,
     # graph
     "graph/check.py": NOT_YET,
     "graph/facts.py": NOT_YET,
