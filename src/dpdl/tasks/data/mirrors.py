@@ -104,6 +104,7 @@ def _download(
         try:
             fetch(url, str(target), None)
         except Exception as error:
+            _close(error)
             watch.error = error
         watch.answered.set()
 
@@ -119,6 +120,13 @@ def _download(
         watch.abandoned = True
     if watch.error is not None:
         raise SourceError(_reason(watch.error)) from watch.error
+
+
+def _close(error: Exception) -> None:
+    """Close the connection of an answer that was refused; pooch leaves it open."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        response.close()
 
 
 def _reason(error: Exception) -> str:
