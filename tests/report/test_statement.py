@@ -35,7 +35,7 @@ Edit = Callable[..., Path]
 
 def made(tmp_path_factory, **options) -> Path:
     folder = tmp_path_factory.mktemp("runs") / f"seed{SEED}"
-    usual = {
+    default = {
         "dataset": "digits",
         "agents": 4,
         "batch": 8,
@@ -43,7 +43,7 @@ def made(tmp_path_factory, **options) -> Path:
         "sigma": 0.5,
         "algorithm": "dpdl-sound",
     }
-    train(Experiment(**{**usual, "seed": SEED, **options}), out=folder)
+    train(Experiment(**{**default, "seed": SEED, **options}), out=folder)
     return folder
 
 
