@@ -55,8 +55,6 @@ ELSEWHERE: dict[str, str] = {
     "experiment/presets.py": NOT_YET,
     "experiment/shared.py": NOT_YET,
     # folder
-    "folder/bill.py": NOT_YET,
-    "folder/book.py": NOT_YET,
     "folder/checkpoint.py": NOT_YET,
     "folder/files.py": NOT_YET,
     "folder/run_folder.py": NOT_YET,

@@ -83,7 +83,7 @@ def setting_of_run(folder: Path, rounds: int | None) -> tuple[AuditSetting, floa
     experiment, facts = run.read()
     e, mechanism = experiment.resolved(), _mechanism(run.ledger_path)
     graph = build(e.graph, e.agents, e.weights, e.seed)
-    if facts.get("graph_sha256") != graph_hash(graph):
+    if facts.graph_sha256 != graph_hash(graph):
         raise InputError(
             f"Run {str(folder)!r} has a graph of its own, which its folder does not "
             "hold."
