@@ -33,8 +33,8 @@ def test_there_are_as_many_agents_as_sites() -> None:
 
 def test_it_comes_back_from_its_values_and_is_not_there_where_it_is_not_set() -> None:
     e = from_mapping({"sites": THREE, "shape": "30", "predict": "2 classes"}).resolved()
-    assert e.as_dict()["sites"] == THREE
-    assert from_mapping(e.as_dict()) == e
+    assert e.to_json()["sites"] == THREE
+    assert Experiment.from_json(e.to_json()) == e
     later = {"sites", "shape", "scaling", "test", "predict", "loss", "score"}
     assert later.isdisjoint(Experiment().resolved().as_dict())
 

@@ -1,17 +1,39 @@
-"""Bytes of rounds are counted, and a limit in bytes is the most rounds that fit."""
+"""Bytes of rounds are those that a run really sends."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import pytest
 
 from dpdl.algorithms import NAMES, Named
 from dpdl.algorithms.dfedsam import DFedSAM
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.planning.plan import plan
-from dpdl.planning.traffic import most_rounds, rounds_within
-from dpdl.training.train import train
+from dpdl.planning.traffic import bytes_of_rounds, most_rounds, rounds_within
+from dpdl.tasks.data import Dataset
+from dpdl.training import train as training
+from tests.training.small import changed, planned, train
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["dpdl", "dp-dpsgd", "muffliato", "dp-netfleet", "async-dpsgd"]
+)
+def test_a_run_sends_what_was_counted(algorithm: str, blobs: Dataset) -> None:
+    e = changed(algorithm=algorithm, rounds=4)
+    counted = sum(itertools.islice(bytes_of_rounds(planned(blobs, e).public), 4))
+    assert train(blobs, e).summary.bytes_sent == counted > 0
+
+
+def test_as_many_rounds_as_fit_and_no_more(blobs: Dataset) -> None:
+    p = planned(blobs).public
+    first = next(bytes_of_rounds(p))
+    assert most_rounds(p, 3 * first / 1e6) == 3
+    assert most_rounds(p, (3 * first - 1) / 1e6) == 2
+    with pytest.raises(InputError):
+        most_rounds(p, (first - 1) / 1e6)
 
 
 @dataclass(frozen=True)
@@ -41,7 +63,7 @@ def test_equal_bytes_are_the_most_rounds_that_fit(
         **own,
     )
     p = plan(e).public
-    sent = train(replace(e, rounds=6)).summary["bytes_sent"]
+    sent = training.train(replace(e, rounds=6)).summary.bytes_sent
     one = sent // (6 // tau)
     for limit, expected in (
         (6 * one, 7 * tau - 1),
@@ -50,7 +72,7 @@ def test_equal_bytes_are_the_most_rounds_that_fit(
     ):
         assert most_rounds(p, limit / 1e6) == expected
     for rounds in (6 * tau, 6 * tau + tau):
-        total = train(replace(e, rounds=rounds)).summary["bytes_sent"]
+        total = training.train(replace(e, rounds=rounds)).summary.bytes_sent
         assert most_rounds(p, total / 1e6) >= rounds
         assert most_rounds(p, (total - 1) / 1e6) < rounds
 

@@ -9,14 +9,18 @@ from typing import final
 
 import numpy as np
 
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.keys import generator
 from dpdl.planning.build import make_algorithm
 from dpdl.planning.site import AgentRecords, TestRecords
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.partition import partition
+from dpdl.tasks.targets import Classes
 
 FEWEST_RECORDS = 10
+BY_NUMBER = ("iid", "quantity")
+"""The partitions that do not look at classes."""
 
 
 @final
@@ -59,8 +63,20 @@ def split(e: Experiment, data: Dataset, agents: int) -> list[np.ndarray]:
     """
     public = make_algorithm(e).public_records
     private = np.sort(shuffled(e, len(data.y))[public:])
-    parts = divide(e, data.y.numpy()[private], agents)
+    parts = divide(e, _classes(e, data)[private], agents)
     return [private[part] for part in parts]
+
+
+def _classes(e: Experiment, data: Dataset) -> np.ndarray:
+    """The class of every record; one for all where records have none."""
+    if isinstance(data.targets, Classes):
+        return np.asarray(data.y.numpy())
+    if e.partition not in BY_NUMBER:
+        raise InputError(
+            f"The partition {e.partition} is by classes, and records of {data.name} have none; take "
+            f"{' or '.join(BY_NUMBER)}."
+        )
+    return np.zeros(len(data.y), dtype=np.int64)
 
 
 def divide(e: Experiment, y: np.ndarray, agents: int) -> Sequence[np.ndarray]:

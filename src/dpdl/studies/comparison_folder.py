@@ -123,7 +123,12 @@ def curves(table: ComparisonTable) -> dict[str, list[list[dict[str, Any]]]]:
     runs = Path(table.out) / names.RUNS
     return {
         row.algorithm: [
-            RunFolder(runs / names.run_of_seed(row.algorithm, seed)).metrics()
+            [
+                metrics.to_json()
+                for metrics in RunFolder(
+                    runs / names.run_of_seed(row.algorithm, seed)
+                ).metrics()
+            ]
             for seed in row.seeds
         ]
         for row in table.rows

@@ -25,7 +25,7 @@ from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Secure
 from dpdl.privacy.sampling import Poisson
-from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, USUAL, Threat
+from dpdl.privacy.threats import DEFAULT_THREATS, EAVESDROPPER, FINAL_MODEL, Threat
 from dpdl.types import Model
 
 COMMAND = "python -m dpdl.studies.proofs > docs/proofs.md"
@@ -130,7 +130,9 @@ def _replaced(algorithm: Algorithm) -> str:
     """
     relation, graph = "replace-one", ring(5)
     model = PrivacyModel(algorithm, graph, MECHANISM, 1, 1e-5, 10**9, relation)
-    steps = [model.step(agent, threat) for agent in range(5) for threat in USUAL]
+    steps = [
+        model.step(agent, threat) for agent in range(5) for threat in DEFAULT_THREATS
+    ]
     if not all(step.sigma > 0 for step in steps):
         return "no"
     plain = MECHANISM.step(0, Effect(0.5))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from dpdl.attacks.paper import experiments, kept
 from dpdl.errors import InputError, RunFailed
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper.cells import Place, places
 from dpdl.parallel import cores
 from dpdl.studies.attack import AttackRequest
@@ -28,7 +29,7 @@ CASES = 12
 GUESS = {"mnist": 30.0, "cifar10": 300.0}
 """Seconds per case on one core."""
 
-Attack = Callable[[Place, Path, AttackRequest, AttackWatch], dict[str, Any]]
+Attack = Callable[[Place, Path, AttackRequest, AttackWatch], AttackFacts]
 
 
 def seconds_of(place: Place, clock: Clock) -> float:
@@ -71,7 +72,7 @@ def measure_attacks(
     chosen = _chosen(request)
     there = [place for place in chosen if attack_store.read(request.out, place)]
     facts = {
-        "cells": attack_store.compared(request.out, chosen),
+        "cells": [row.to_json() for row in attack_store.compared(request.out, chosen)],
         "files": [str(attack_store.path_of(request.out, place)) for place in there],
     }
     return Reproduced(facts, endings)

@@ -137,9 +137,9 @@ def _enter(one: Wanted, out: Path, runs: Path) -> None:
         one.cell,
         one.mode,
         one.experiment,
-        run.summary(),
+        run.summary().to_json(),
         _commit(),
-        run.metrics(),
+        [metrics.to_json() for metrics in run.metrics()],
     )
 
 
@@ -155,7 +155,8 @@ def recall_curves(
         for seed, entry in result["runs"].items():
             run = RunFolder(runs / name_of(cell, mode, seed))
             if "curve" not in entry and run.finished:
-                store.add_curve(out, cell, mode, seed, run.summary(), run.metrics())
+                metrics = [one.to_json() for one in run.metrics()]
+                store.add_curve(out, cell, mode, seed, run.summary().to_json(), metrics)
 
 
 @cache
