@@ -18,6 +18,7 @@ from dpdl.studies.comparison_table import ComparisonTable
 from dpdl.studies.pool_messages import Ending, EndState, PooledRun
 from dpdl.training.interrupt import Interrupted
 from dpdl.training.train import train
+from tests.sites import write_sites, write_test
 
 SMALL = {"dataset": "digits", "agents": 3, "batch": 8, "rounds": 2}
 
@@ -103,6 +104,21 @@ def test_rounds_are_counted_without_any_noise(
     pool = Pool(fails=algorithm)
     compared(request(algorithm, megabytes=0.5, **options), tmp_path / "c", pool)
     assert [run.experiment.rounds for run in pool.ran] == [expected]
+
+
+def test_records_at_sites_are_compared(tmp_path: Path) -> None:
+    sites = ",".join(write_sites(tmp_path, (40, 40, 40)))
+    at_sites = {"sites": sites, "test": write_test(tmp_path), "records": "exact"}
+    shared = {"dataset": "digits", "batch": 8, "rounds": 2, "sigma": 1.0, **at_sites}
+    c = make_comparison("dp-dpsgd,dpdl", 1, shared)
+    table = compared(c, tmp_path / "c", Pool())
+    assert [(row.seeds, row.failed) for row in table.rows] == [((0,), ())] * 2
+    assert table.agents == 3
+    again = Pool()
+    assert compared(c, tmp_path / "c", again) == table
+    assert again.ran == []
+    as_list = make_comparison("dpdl", 1, {**shared, "sites": tuple(sites.split(","))})
+    assert compared(as_list, tmp_path / "c", again) == table
 
 
 def test_regression_is_ranked_by_its_error(tmp_path: Path) -> None:
