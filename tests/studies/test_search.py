@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dpdl.algorithms import DPSGD, NAMES, Named
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.options import Range, option
 from dpdl.studies.search import Search, field_of, make_search
@@ -110,6 +111,12 @@ def test_a_grid_goes_from_end_to_end_in_equal_steps_or_equal_factors() -> None:
     assert grid("momentum", 3, "momentum=0.5:0.9") == [0.5, 0.7, 0.9]
     assert grid("local_steps", 8) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert grid("local_steps", 2) == [1, 8]
+
+
+def test_nothing_is_held_out_at_sites() -> None:
+    e = Experiment(sites=("a.npz", "b.npz"))
+    with pytest.raises(InputError, match="at sites there is none"):
+        make_search(e, "lr", 2)
 
 
 # ------------------------------------------------------------------ for a budget

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass
-from typing import Any, final
+from typing import final
 
 from dpdl import algorithms
 from dpdl.errors import InputError, unknown
@@ -55,7 +55,7 @@ def searched(algorithm: str) -> list[str]:
     return [*FIRST, *sorted(ranged - set(FIRST))]
 
 
-def field_of(algorithm: str, name: str) -> Field[Any]:
+def field_of(algorithm: str, name: str) -> Field[Value]:
     """The option of that name, shared or the algorithm's."""
     return SHARED.get(name) or options_of(algorithm)[name]
 
