@@ -120,6 +120,7 @@ def install(source: Path, place: Path) -> None:
     words = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(place)]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "-q", *words, str(source)],
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},  # pip's are not ours to mend
         capture_output=True,
         text=True,
         check=False,
