@@ -136,6 +136,7 @@ def facts_of(
 ) -> AuditFacts:
     """What was found, about what, and how."""
     e = setting.experiment
+    options = {name: written(value) for name, value in e.options.items()}
     return AuditFacts(
         claimed=result.claimed,
         proven=result.proven,
@@ -162,8 +163,8 @@ def facts_of(
         records=setting.records[result.agent],
         batch=e.batch,
         rounds=e.rounds,
-        alpha=written(e.options.get("alpha")),
-        options={name: written(value) for name, value in e.options.items()},
+        alpha=options.get("alpha"),
+        options=options,
         delta=e.delta,
         parameters=rules.parameters,
         trials=rules.trials,
