@@ -20,9 +20,6 @@ ELSEWHERE: dict[str, str] = {
     "algorithms/base.py": NOT_YET,
     "algorithms/disclosure.py": NOT_YET,
     # audit
-    "audit/examine.py": NOT_YET,
-    "audit/game.py": NOT_YET,
-    "audit/records.py": NOT_YET,
     # bench
     "bench/clock.py": NOT_YET,
     "bench/gradients.py": NOT_YET,
@@ -31,8 +28,6 @@ ELSEWHERE: dict[str, str] = {
     "bench/rounds.py": NOT_YET,
     "bench/startup.py": NOT_YET,
     # cli
-    "cli/attack_show.py": NOT_YET,
-    "cli/audit_show.py": NOT_YET,
     "cli/bench.py": NOT_YET,
     "cli/common.py": NOT_YET,
     "cli/data.py": NOT_YET,
@@ -78,15 +73,10 @@ ELSEWHERE: dict[str, str] = {
     "report/statement_messages.py": NOT_YET,
     "report/statement_page.py": NOT_YET,
     # studies
-    "studies/attack.py": NOT_YET,
-    "studies/attack_paper.py": NOT_YET,
-    "studies/attack_watch.py": NOT_YET,
     "studies/describe.py": NOT_YET,
-    "studies/membership.py": NOT_YET,
     "studies/noise_plan.py": NOT_YET,
     "studies/one_run.py": NOT_YET,
     "studies/pages.py": NOT_YET,
-    "studies/pictures.py": NOT_YET,
     "studies/reproduce/attack_store.py": NOT_YET,
     "studies/reproduce/beside_paper.py": NOT_YET,
     "studies/reproduce/clock.py": NOT_YET,

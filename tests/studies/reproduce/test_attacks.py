@@ -15,6 +15,7 @@ from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper import tables
 from dpdl.paper.cells import Place, places
 from dpdl.privacy.epsilon import UNBOUNDED
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper
 from dpdl.studies.attack_watch import Unwatched
@@ -32,6 +33,7 @@ from dpdl.training.interrupt import Interrupted
 from tests.attacks.facts import MEAN, case_scores
 from tests.attacks.tiny import TINY
 from tests.commands import dpdl as command
+from tests.folder.measured import scores, summary
 
 RING = Place("mnist", "ring", 10)
 KEPT = Path(__file__).parents[3] / "results" / "attack" / "mnist-complete-10.json"
@@ -44,14 +46,13 @@ def facts(place: Place, run: Path, scenarios=("cg", "mm")) -> AttackFacts:
     for who in ("ND", "DPDL"):
         folder = run / who
         folder.mkdir(parents=True, exist_ok=True)
-        summary = {
-            "accuracy": {"average_model": 0.98764, "mean": 0.5},
-            "rounds": 801,
-            "sigma": 6.90512,
-        }
-        (folder / "summary.json").write_text(
-            json.dumps({**summary, "epsilon": {"eavesdropper": "unbounded"}})
+        ended = summary(
+            score=scores(0.98764),
+            rounds=801,
+            sigma=6.90512,
+            epsilon=Epsilons(proven={"eavesdropper": UNBOUNDED}),
         )
+        (folder / "summary.json").write_text(json.dumps(ended.to_json()))
         for scenario in scenarios:
             row = case_scores(
                 run=str(folder),
