@@ -186,7 +186,7 @@ def _cells(row: ComparisonRow, listener: Threat) -> list[str]:
     accuracy = row.accuracy
     spread = "" if accuracy.spread is None else f" ± {100 * accuracy.spread:.2f}"
     failed = f" ({len(row.failed)} failed)" if row.failed else ""
-    proven = f"{row.epsilon[listener.key]}" if row.proven else NOT_PRIVATE
+    proven = f"{row.epsilon[listener.key]:.4g}" if row.proven else NOT_PRIVATE
     return [
         str(row.rank),
         row.algorithm,

@@ -127,14 +127,14 @@ def tune(
 
 def _plan(e: Experiment, work: float, as_json: bool, quiet: bool) -> None:
     """Print the noise of rounds and batches, without any trial."""
-    from dpdl.studies.schedule import budget_plan
+    from dpdl.studies.schedule import budget_plan, schedules
 
     with Board(quiet):
-        found = budget_plan(e, work, not quiet)
+        plan = schedules(e, work, not quiet)
     if as_json:
-        print_json(found.to_json())
+        print_json(budget_plan(e, plan).to_json())
     else:
-        show_plan(found.plan, e)
+        show_plan(plan, e)
 
 
 def show_plan(plan: Sequence[Schedule], e: Experiment) -> None:
@@ -182,7 +182,7 @@ def show(result: SearchResult) -> None:
             *(_value(one.values[name]) for name in options),
             str(one.rounds),
             "diverged" if one.score is None else f"{one.score:.2%}",
-            f"{one.epsilon}" if one.epsilon.known else "-",
+            f"{one.epsilon:.4g}" if one.epsilon.known else "-",
         )
     console.print(table)
     for line in _hints(result):
@@ -208,7 +208,7 @@ def _together(result: SearchResult) -> str:
         return "Nothing is proven for all trials together."
     return (
         "For a record that was trained on, all trials together are "
-        f"({total.epsilon}, {total.delta:.2g})-differentially private against "
+        f"({total.epsilon:.4g}, {total.delta:.2g})-differentially private against "
         f"{result.threat}, by basic composition; for a held-out record nothing is "
         "proven."
     )

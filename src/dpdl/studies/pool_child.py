@@ -33,15 +33,15 @@ from dpdl.training.observe import Examiner
 from dpdl.training.train import Result, launch, replan
 
 EVERY = 1.0
-"""Seconds between two lines that say which round was done."""
+"""Seconds between two messages about rounds."""
 
 
 def main() -> None:
-    """Do the run, and say how it ended."""
+    """Do the run that is read from standard input, and tell the parent how it ended."""
     stop = threading.Event()
     run = PooledRun.from_line(sys.stdin.readline())
     threading.Thread(target=_stop_when_alone, args=(stop,), daemon=True).start()
-    _say(_ending(run, stop))
+    _tell(perform(run, stop))
 
 
 def _stop_when_alone(stop: threading.Event) -> None:
@@ -51,14 +51,15 @@ def _stop_when_alone(stop: threading.Event) -> None:
     stop.set()
 
 
-def _say(news: News) -> None:
+def _tell(news: News) -> None:
     """One line for the parent; that it is gone must not keep the state from being saved."""
     with suppress(OSError):
         sys.stdout.write(f"\n{news_line(news)}\n")
         sys.stdout.flush()
 
 
-def _ending(run: PooledRun, stop: threading.Event) -> Ending:
+def perform(run: PooledRun, stop: threading.Event) -> Ending:
+    """Start or continue a run; how it ended, also if it failed or was asked to stop."""
     try:
         return _performed(run, stop)
     except (KeyboardInterrupt, Interrupted):
@@ -114,7 +115,7 @@ def _watch() -> Callable[[int, object], None]:
         now = time.monotonic()
         if now - last >= EVERY:
             last = now
-            _say(Going(t))
+            _tell(Going(t))
 
     return watch
 

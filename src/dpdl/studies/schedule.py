@@ -79,10 +79,9 @@ class BudgetPlan(Record):
     threat: str
 
 
-def budget_plan(e: Experiment, work: float, progress: bool = False) -> BudgetPlan:
-    """The schedules of an experiment, and the budget that they are for."""
-    plan = tuple(schedules(e, work, progress))
-    return BudgetPlan(plan, Epsilon(e.epsilon), e.delta, e.threat)
+def budget_plan(e: Experiment, plan: Sequence[Schedule]) -> BudgetPlan:
+    """The schedules of an experiment, with its budget."""
+    return BudgetPlan(tuple(plan), Epsilon(e.epsilon), e.delta, e.threat)
 
 
 def check_budget(e: Experiment, work: float) -> None:
