@@ -19,20 +19,10 @@ ELSEWHERE: dict[str, str] = {
     # algorithms
     "algorithms/base.py": NOT_YET,
     "algorithms/disclosure.py": NOT_YET,
-    # attacks
-    "attacks/adversary.py": NOT_YET,
-    "attacks/pixels.py": NOT_YET,
-    "attacks/recorded.py": NOT_YET,
-    "attacks/tables.py": NOT_YET,
     # audit
-    "audit/combine.py": NOT_YET,
     "audit/examine.py": NOT_YET,
-    "audit/facts.py": NOT_YET,
     "audit/game.py": NOT_YET,
-    "audit/randomness.py": NOT_YET,
     "audit/records.py": NOT_YET,
-    "audit/result.py": NOT_YET,
-    "audit/setting.py": NOT_YET,
     # bench
     "bench/clock.py": NOT_YET,
     "bench/gradients.py": NOT_YET,
@@ -42,7 +32,6 @@ ELSEWHERE: dict[str, str] = {
     "bench/startup.py": NOT_YET,
     # cli
     "cli/attack_show.py": NOT_YET,
-    "cli/audit.py": NOT_YET,
     "cli/audit_show.py": NOT_YET,
     "cli/bench.py": NOT_YET,
     "cli/common.py": NOT_YET,
@@ -66,12 +55,10 @@ ELSEWHERE: dict[str, str] = {
     "experiment/presets.py": NOT_YET,
     "experiment/shared.py": NOT_YET,
     # folder
-    "folder/attack_facts.py": NOT_YET,
     "folder/bill.py": NOT_YET,
     "folder/book.py": NOT_YET,
     "folder/checkpoint.py": NOT_YET,
     "folder/files.py": NOT_YET,
-    "folder/recording_facts.py": NOT_YET,
     "folder/run_folder.py": NOT_YET,
     "folder/states.py": NOT_YET,
     # graph
@@ -153,7 +140,6 @@ ELSEWHERE: dict[str, str] = {
     "theory/formulas.py": NOT_YET,
     "theory/inputs.py": NOT_YET,
     # training
-    "training/recording.py": NOT_YET,
     "training/summary.py": NOT_YET,
     # transport
     "transport/base.py": NOT_YET,

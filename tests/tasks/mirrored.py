@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpdl.tasks.data import cache, catalogue
-from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, Entry
+from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, CatalogueEntry
 from dpdl.tasks.data.mirrors import Mirror, gunzip
 from dpdl.tasks.data.sources import Source, Unpack
 
@@ -36,7 +36,7 @@ def mirror(base: str, unpack: Unpack = gunzip, **more: float) -> Mirror:
     return Mirror(base, IDX_DOWNLOADS, unpack, **more)
 
 
-def entry(*bases: str | Mirror, registries: tuple[Source, ...] = ()) -> Entry:
+def entry(*bases: str | Mirror, registries: tuple[Source, ...] = ()) -> CatalogueEntry:
     """MNIST with the files in `RAW`, from these mirrors."""
     return replace(
         catalogue.MNIST,

@@ -23,7 +23,7 @@ from dpdl.tasks import data
 from dpdl.tasks.data import cache, catalogue
 from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, IDX_FILES
 from dpdl.tasks.data.mirrors import gunzip
-from dpdl.tasks.data.progress import Progress
+from dpdl.tasks.data.progress import FetchProgress
 from dpdl.tasks.data.registries import DebianPackage, NpmPackage
 from tests.tasks.mirrored import RAW, entry, mirror
 
@@ -213,7 +213,7 @@ def test_missing_cached_file_is_fetched_by_load(
 class Interrupted:
     label = "interrupted"
 
-    def collect(self, folder: Path, scratch: Path, progress: Progress) -> None:
+    def collect(self, folder: Path, scratch: Path, progress: FetchProgress) -> None:
         (folder / IDX_FILES[0]).write_bytes(RAW[IDX_FILES[0]])
         raise KeyboardInterrupt
 

@@ -31,7 +31,7 @@ Interval = tuple[float, float]
 @final
 @dataclass(frozen=True, kw_only=True)
 class CaseScores(Record):
-    """Medians over the images of one case, and whether they beat the best picture without attack."""
+    """Medians over the images of one case, and whether they beat the best trivial picture."""
 
     run: str | None = absent()  # the run's folder; results that are kept do not name it
     who: str  # the algorithm, or ND: no defence
