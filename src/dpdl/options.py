@@ -70,8 +70,8 @@ def option(
     """A field that is an option.
 
     `names` are the allowed names, or a function that lists them; `also` describes what is allowed
-    besides them. `search` is the range of `dpdl tune`. `by` names what the default depends on, where
-    it is not simply `default`.
+    besides them. `search` is the range of `dpdl tune`. `by` names what the default depends on,
+    where it is not simply `default`.
     """
     listed = names if names is None or callable(names) else lambda: names
     metadata = {

@@ -15,9 +15,9 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.folder.verify import verify
 from dpdl.options import Typed
 from dpdl.records import JsonObject
-from dpdl.studies.comparison import ask
+from dpdl.studies.comparison_request import make_comparison
 from dpdl.studies.folders import comparison_folder, search_folder
-from dpdl.studies.search import ask as search
+from dpdl.studies.search import make_search
 from dpdl.training.train import resume
 from tests.commands import dpdl
 
@@ -108,7 +108,7 @@ def test_a_search_goes_on(monkeypatch, capsys) -> None:
 def test_requests_find_the_folders_that_they_found_before() -> None:
     shared = {"dataset": "digits", "agents": 4, "rounds": 4, "batch": 16}
     given = {**shared, "epsilon": 20.0, "alpha": Typed("1.2"), "lr": Typed("0.2")}
-    c = ask("dpdl-sound,dp-dpsgd", 1, given, ["dp-dpsgd.lr=0.3"])
+    c = make_comparison("dpdl-sound,dp-dpsgd", 1, given, ["dp-dpsgd.lr=0.3"])
     assert comparison_folder(c).name == "compare-71a7713bf8"
     e = Experiment(**shared, algorithm="dpdl-sound", momentum=0.6, epsilon=20.0)
-    assert search_folder(search(e, "lr,alpha", 3)).name == "tune-4c2a8764b3"
+    assert search_folder(make_search(e, "lr,alpha", 3)).name == "tune-4c2a8764b3"

@@ -16,7 +16,7 @@ SINGLE = {
     "noise": "none",
     "model": "cnn",
 }  # the fused path, where the model allows it
-FAST = {"dtype": "float32", "sigma": 1.0}
+FAST = {"dtype": "float32", "sigma": 1.0, "eval_every": 4}
 """The kernels' noise; `float32` in the name of a run says how far its curve may be off."""
 PUBLISHED = {
     "clip_unit": "chunks",
@@ -56,10 +56,10 @@ def curve(name: str) -> list[dict[str, float]]:
         "rounds": 8,
         "batch": 16,
         "records": "exact",
+        "eval_every": 2,
+        "seed": 11,
     }
-    metrics = dpdl.train(
-        dpdl.Experiment(**shared, eval_every=2, seed=11, **RUNS[name])
-    ).metrics
+    metrics = dpdl.train(dpdl.Experiment(**(shared | RUNS[name]))).metrics
     wanted = ("round", "consensus_distance", "cosine", "bytes_sent")
     keep = [name for name in wanted if name in metrics[0]]
     return [

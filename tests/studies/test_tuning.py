@@ -1,229 +1,112 @@
-"""Tuning: draws, rungs, scores on held-out records, and what it says about privacy."""
+"""Tuning: the best of all trials, its files, and what all of it gives away."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dpdl.algorithms import DPSGD, NAMES, Named
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment, load
-from dpdl.options import Range, option
-from dpdl.studies.held_out import held_out
-from dpdl.studies.search import Search, ask, field_of
+from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
+from dpdl.studies.search import make_search
+from dpdl.studies.search_records import Composed, SearchResult
 from dpdl.studies.tuning import as_toml, composed
-from dpdl.tasks import data as datasets
-from dpdl.training.train import train
-from tests.commands import dpdl
-
-E = Experiment(dataset="digits", agents=3, batch=8, algorithm="dpdl-sound", rounds=200)
+from tests.studies.scored import E, Scored, planned, tuned
 
 
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RANK", raising=False)
 
 
-WRONG = [
-    (["--over", "lr", "--trials", "0"], "trials must be"),
-    (["--over", ","], "one or more options"),
-    (["--over", "lrr"], "Did you mean 'lr'"),
-    (["--over", "sigma"], "option of --over"),
-    (["--over", "margin"], "margin is not an option of dpdl"),
-    (["--over", "lr", "--range", "clip=1:2"], "--over does not name"),
-    (["--over", "lr", "--range", "lrr=1:2"], "Did you mean 'lr'"),
-    (["--over", "lr", "--range", "lr=0.2:0.1"], "low must be below high"),
-    (["--over", "lr", "--range", "lr=0.1:0.1"], "low must be below high"),
-    (["--over", "lr", "--range", "lr=0:0.1"], "lr must be a finite number above 0"),
-    (["--over", "lr", "--range", "lr=0.1"], "option=low:high"),
-    (["--over", "lr", "--range", "lr=a:b"], "option=low:high"),
-    (["--over", "momentum", "--range", "momentum=0:1"], "below 1"),
-    (["--over", "weight_decay", "--range", "weight_decay=0:1"], "orders of magnitude"),
-    (["--over", "lr", "--search", "gird"], "Did you mean 'grid'"),
-    (["--over", "lr,clip", "--search", "grid"], "exactly one option"),
-    (["--over", "lr", "--search", "grid", "--trials", "1"], "at least 2 trials"),
-    (
-        [
-            "--over",
-            "local_steps",
-            "--algorithm",
-            "dp-netfleet",
-            "--search",
-            "grid",
-            "--trials",
-            "9",
-        ],
-        "only 8 different",
-    ),
-    (["--over", "lr", "--jobs", "0"], "jobs"),
-    (["--over", "batch,lr", "--for-budget", "--epsilon", "8"], "leave batch out"),
-    (["--over", "lr", "--agents", "900"], "at most"),
-]
+def never(*_: object) -> None:
+    pytest.fail("asked again")
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    WRONG,
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_wrong_input_gets_one_sentence_before_anything_is_written(
-    monkeypatch, capsys, words, hint
-) -> None:
-    code, out, err = dpdl(
-        monkeypatch,
-        capsys,
-        "tune",
-        "--dataset",
-        "digits",
-        *words,
-        "--out",
-        "t",
-        "--quiet",
-    )
-    assert (code, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    assert hint in err
-    assert list(Path().iterdir()) == []
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_score_decides_whatever_the_rounds(sign: int) -> None:
+    pool = Scored(lambda run: 0.5 + sign * run.experiment.rounds / 1000)
+    result = tuned(make_search(E, "lr", 30, work=4.0), "t", pool)
+    assert result.plan == tuple(planned(E))
+    tried = {(run.experiment.rounds, run.experiment.batch) for run in pool.ran}
+    candidates = {(one.rounds, one.batch) for one in result.plan if one.candidate}
+    assert tried == {(8, 32)} | candidates
+    assert all(run.until == run.experiment.rounds for run in pool.ran)
+    rounds = [run.experiment.rounds for run in pool.ran]
+    assert result.best["rounds"] == (max(rounds) if sign == 1 else min(rounds))
+    scores = [one.score for one in result.trials]
+    assert scores == sorted(scores, reverse=True)
+    assert all(one.rounds == one.values["rounds"] for one in result.trials)
+    best = load(Path("t/best.toml"), None, {})
+    assert {name: getattr(best, name) for name in result.best} == result.best
 
 
-def test_trial_0_has_the_defaults_and_the_draws_do_not_depend_on_what_else_is_asked() -> (
-    None
-):
-    s = ask(E, "clip,lr,momentum", 200, ranges=["lr=0.001:10"])
-    assert s.values(0) == {"lr": 0.1, "clip": 1.0, "momentum": 0.7}
-    drawn = [s.values(k) for k in range(1, 200)]
-    assert len({one["lr"] for one in drawn}) > 190
-    for name, one in s.ranges.items():
-        assert all(one.low <= values[name] <= one.high for values in drawn)
-    # Log-uniform: half of the draws of lr are below the geometric middle, and hardly any below the arithmetic one.
-    assert 75 < sum(values["lr"] < 0.1 for values in drawn) < 125
-    assert 75 < sum(values["momentum"] < 0.475 for values in drawn) < 125
-    assert [ask(E, "momentum", 3).values(k)["momentum"] for k in range(1, 9)] == [
-        v["momentum"] for v in drawn[:8]
+def test_the_result_is_written_as_it_is_returned() -> None:
+    result = tuned(make_search(E, "lr", 2), "t", Scored(lambda run: 0.5))
+    found = json.loads(Path("t/result.json").read_text())
+    assert found == result.to_json()
+    assert SearchResult.from_json(found) == result
+    assert list(found) == [
+        *("best", "score", "algorithm", "trials", "search", "threat", "warning"),
+        *("composed", "out"),
     ]
-    assert ask(replace(E, seed=1), "momentum", 3).values(1) != ask(
-        E, "momentum", 3
-    ).values(1)
+    assert found["composed"] is None
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "drawn"),
-    [
-        ("dpdl-sound", {"lr": 0.9858, "clip": 1.507, "momentum": 0.6796, "alpha": 3.884}),
-        ("dpdl-sound", {"weight_decay": 0.002411, "lr_decay": 0.861}),
-        ("dfedsam", {"local_steps": 3, "sam_radius": 0.006851}),
-        ("muffliato", {"gossip_steps": 2}),
-        ("dp-cga", {"margin": 0.1631}),
-        ("ngm", {"data_share": 0.8474}),
-        ("gut", {"tracking": 0.1602}),
-    ],
-)  # fmt: skip
-def test_draws_are_those_of_earlier_versions(algorithm: str, drawn: dict) -> None:
-    e = Experiment(dataset="digits", agents=3, batch=8, algorithm=algorithm, seed=5)
-    assert ask(e, ",".join(drawn), 2).values(1) == drawn
+def test_trials_with_secure_noise_are_composed() -> None:
+    secure = replace(E, randomness="secure")
+    result = tuned(make_search(secure, "lr", 2), "t", Scored(lambda run: 0.5))
+    assert result.composed == Composed(Epsilon(18.0), 2e-5)
 
 
-def test_other_options_have_draws_of_their_own(monkeypatch) -> None:
-    def batches(over: str) -> list[float]:
-        return [ask(E, over, 2).values(k)["batch"] for k in range(1, 9)]
-
-    alone = batches("batch")
-    assert len(set(alone)) > 4
-    assert all(16 <= batch <= 512 for batch in alone)
-    assert batches("lr,batch,clip") == alone
-
-    @dataclass(frozen=True)
-    class More(DPSGD):
-        aa: float = option(1.0, "an option that comes first", search=Range(0, 1))
-
-    monkeypatch.setitem(NAMES, "more", Named(More, "it has one more"))
-    assert batches("batch") == alone
-    more = replace(E, algorithm="more")
-    assert ask(more, "aa,lr", 2).values(1)["lr"] == ask(E, "lr", 2).values(1)["lr"]
-    assert 0 < ask(more, "aa", 2).values(1)["aa"] < 1
+def test_a_search_in_which_all_diverged_has_no_best() -> None:
+    with pytest.raises(InputError, match="All trials diverged"):
+        tuned(make_search(E, "lr", 2), "t", Scored(lambda run: None))
+    assert not Path("t/result.json").exists()
 
 
-def test_whole_numbers_are_drawn_whole_and_reach_both_ends(monkeypatch) -> None:
-    e = replace(E, algorithm="dp-netfleet")
-    s = Search(
-        e, {"local_steps": field_of(e.algorithm, "local_steps").metadata["search"]}, 200
-    )
-    assert {s.values(k)["local_steps"] for k in range(1, 200)} == set(range(1, 9))
+def test_a_started_folder_keeps_its_plan_and_takes_more_trials() -> None:
+    pool = Scored(lambda run: run.experiment.lr / 1000)
+    first = tuned(make_search(E, "lr", 3, work=4.0), "t", pool)
+    second = tuned(make_search(E, "lr", 5, work=4.0), "t", pool, planner=never)
+    assert second.plan == first.plan
+    assert [run.name for run in pool.ran] == [f"trial{k}" for k in range(5)]
+    assert all(one in second.trials for one in first.trials)
 
 
-def test_halving_compares_at_a_ninth_a_third_and_the_end() -> None:
-    assert Search(E, {}, 1, "halving").rungs() == [23, 67, 200]
-    assert Search(replace(E, rounds=2), {}, 1, "halving").rungs() == [1, 2]
-    assert (
-        Search(E, {}, 1, "random").rungs() == Search(E, {}, 2, "grid").rungs() == [200]
-    )
-
-
-def test_a_grid_goes_from_end_to_end_in_equal_steps_or_equal_factors() -> None:
-    def grid(over: str, trials: int, *ranges: str) -> list[float]:
-        s = ask(
-            replace(
-                E, algorithm="dp-netfleet" if over == "local_steps" else E.algorithm
-            ),
-            over,
-            trials,
-            "grid",
-            ranges,
-        )
-        return [s.values(k)[over] for k in range(trials)]
-
-    assert grid("lr", 6, "lr=0.2:6.4") == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4]
-    assert grid("momentum", 3, "momentum=0.5:0.9") == [0.5, 0.7, 0.9]
-    assert grid("local_steps", 8) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert grid("local_steps", 2) == [1, 8]
-
-
-def test_a_grid_runs_all_its_trials_and_its_folder_refuses_another_number_of_them(
-    monkeypatch, capsys
-) -> None:
-    words = [
-        "tune",
-        "--dataset",
-        "digits",
-        "--agents",
-        "3",
-        "--batch",
-        "8",
-        "--algorithm",
-        "dp-dpsgd",
-        "--rounds",
-        "2",
-    ]
-    words += [
-        "--epsilon",
-        "60",
-        "--over",
-        "lr",
-        "--range",
-        "lr=0.01:1",
-        "--search",
-        "grid",
-        "--out",
-        "t",
-        "--quiet",
-    ]
-    code, out, err = dpdl(monkeypatch, capsys, *words, "--trials", "3", "--json")
-    assert code == 0, err
-    result = json.loads(out)
-    assert sorted(trial["values"]["lr"] for trial in result["trials"]) == [0.01, 0.1, 1]
-    assert all(trial["rounds"] == 2 for trial in result["trials"])
-    assert result["score"] == max(trial["score"] for trial in result["trials"])
-    code, out, err = dpdl(monkeypatch, capsys, *words, "--trials", "5")
-    assert (code, out) == (2, "")
-    assert "was started with trials = 3, not 5" in err
+def test_a_folder_of_another_search_is_refused() -> None:
+    pool = Scored(lambda run: 0.5)
+    budget, plain = make_search(E, "lr", 1, work=4.0), make_search(E, "lr", 1)
+    tuned(budget, "b", pool)
+    tuned(plain, "p", pool)
+    for s, out, hint in (
+        (budget, "p", "for_budget = False, not True"),
+        (plain, "b", "for_budget = True, not False"),
+        (make_search(E, "lr", 1, work=2.0), "b", "work = 4.0, not 2.0"),
+        (make_search(E, "clip", 1, work=4.0), "b", "over = "),
+        (make_search(replace(E, batch=16), "lr", 1), "p", "batch = 32, not 16"),
+    ):
+        with pytest.raises(InputError, match=hint):
+            tuned(s, out, pool)
+    # A folder from before this option was known goes on.
+    about = json.loads(Path("p/tune.json").read_text())
+    del about["asked"]["for_budget"]
+    Path("p/tune.json").write_text(json.dumps(about))
+    tuned(plain, "p", pool)
 
 
 def test_the_best_experiment_is_written_as_a_file_that_says_the_same() -> None:
-    e = replace(E, lr=3e-5, graph='a "b"\\ü𝄞.txt', sigma=None, budget="1,2", delta=1e-7)
+    odd = {"graph": 'a "b"\\ü𝄞.txt', "budget": "1,2", "delta": 1e-7}
+    e = replace(E, lr=3e-5, sigma=None, **odd)
+    Path("e.toml").write_text(as_toml(e), "utf-8")
+    assert load(Path("e.toml"), None, {}) == e
+
+
+def test_a_list_of_texts_is_written_as_toml_has_it() -> None:
+    e = Experiment(agents=2, sites=("a.npz", 'b "c".npz'))
     Path("e.toml").write_text(as_toml(e), "utf-8")
     assert load(Path("e.toml"), None, {}) == e
 
@@ -232,64 +115,8 @@ def test_epsilons_add_up_only_when_the_noise_is_independent_and_all_are_bounded(
     None
 ):
     secure = replace(E, randomness="secure")
-    assert composed(secure, [1.0, 2.5]) == {"epsilon": 3.5, "delta": 2e-5}
-    assert composed(E, [1.0, 2.5]) is None
-    assert composed(secure, [1.0, "unbounded"]) is None
-    assert composed(secure, [1.0, None]) is None
-
-
-def test_halving_resumes_the_best_with_the_noise_of_all_rounds(
-    monkeypatch, capsys
-) -> None:
-    words = [
-        "tune",
-        "--dataset",
-        "digits",
-        "--agents",
-        "3",
-        "--batch",
-        "8",
-        "--algorithm",
-        "dpdl-sound",
-    ]
-    words += [
-        "--rounds",
-        "3",
-        "--epsilon",
-        "60",
-        "--over",
-        "lr",
-        "--range",
-        "lr=0.0001:0.001",
-        "--trials",
-        "2",
-    ]
-    words += ["--search", "halving", "--out", "t"]
-    code, out, err = dpdl(monkeypatch, capsys, *words)
-    assert code == 0, err
-    assert "the epsilon of a run does not account for it" in " ".join(out.split())
-    assert "--set dpdl-sound.lr=" in out
-    code, out, err = dpdl(monkeypatch, capsys, *words, "--json")
-    assert (code, err) == (0, "")  # nothing was run again
-    result = json.loads(out)
-    assert "held-out records without any noise" in result["warning"]
-    assert result["composed"] is None
-    first, second = result["trials"]
-    assert (first["rounds"], second["rounds"]) == (3, 1)
-    assert (result["best"], result["score"]) == (first["values"], first["score"])
-    best = load(Path("t/best.toml"), None, {})
-    assert best.lr == result["best"]["lr"]
-    data = held_out(datasets.load("digits"), 0)
-    whole = train(best, data=data)
-    assert whole.summary["accuracy"]["mean"] == first["score"]
-    for trial in (0, 1):
-        ledger = json.loads(
-            Path(f"t/trials/trial{trial}/ledger.jsonl").read_text().splitlines()[0]
-        )
-        assert ledger["sigma"] == whole.plan.grad.noise_multiplier
-    assert first["epsilon"] == pytest.approx(60, rel=1e-3)
-    assert second["epsilon"] < 59
-    assert second["epsilon_all_rounds"] == pytest.approx(60, rel=1e-3)
-    code, _, err = dpdl(monkeypatch, capsys, *words, "--batch", "9")
-    assert code == 2
-    assert "batch = 8, not 9" in err
+    one, more = Epsilon(1.0), Epsilon(2.5)
+    assert composed(secure, [one, more]) == Composed(Epsilon(3.5), 2e-5)
+    assert composed(E, [one, more]) is None
+    assert composed(secure, [one, UNBOUNDED]) is None
+    assert composed(secure, [one, UNKNOWN]) is None

@@ -74,11 +74,11 @@ class Calibration(NamedTuple):
 class Algorithm(ABC):
     """One way to learn together, as a frozen dataclass. Its fields are its options.
 
-    A field that is named like a shared option of an experiment (`seed`, `rounds`, `clip`, ...) is not
-    an option of the algorithm: it is set from the experiment.
+    A field that is named like a shared option of an experiment (`seed`, `rounds`, `clip`, ...) is
+    not an option of the algorithm: it is set from the experiment.
 
-    After the methods that every algorithm implements come the questions that the rest of the package
-    asks, with the answers that most algorithms give.
+    After the methods that every algorithm implements come the questions that the rest of the
+    package asks, with the answers that most algorithms give.
     """
 
     @property

@@ -28,7 +28,7 @@ from dpdl.experiment.options import has as has_option
 from dpdl.net import Net, Part
 from dpdl.parallel import cores, one_thread_per_operation
 from dpdl.planning.build import make_algorithm
-from dpdl.planning.site import TestRecords
+from dpdl.planning.site import EvaluationRecords
 from dpdl.privacy.clip import PerSample
 from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.mechanism import Mechanism
@@ -235,7 +235,7 @@ def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
 def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
     """Seconds to test one agent's model, of several at once."""
     test = _batch(TEST_RECORDS, shape)
-    tests = dict.fromkeys(range(len(rows)), TestRecords(test.x, test.y))
+    tests = dict.fromkeys(range(len(rows)), EvaluationRecords(test.x, test.y))
     examiner = Examiner(task, Form(shape, Classes(10)), tests, common=True)
     rows = (
         rows + 1e-3 * torch.arange(len(rows))[:, None]

@@ -1,7 +1,7 @@
-"""The command line: parses arguments, nothing else.
+"""The command line: parses arguments, calls and prints.
 
-Commands are imported when they are used, so that `dpdl --help` answers at once. Every error a
-person can cause ends as one sentence on standard error with its exit code.
+Commands are imported when they are used, so that `dpdl --help` answers at once. Every error that a
+user can cause ends as one sentence on standard error, with its exit code.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ COMMANDS = {
 }
 
 
-class Lazy(click.Group):
-    """A group whose commands are imported when they are asked for."""
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of the table."""
@@ -100,7 +100,7 @@ class Lazy(click.Group):
 
 
 @click.group(
-    cls=Lazy,
+    cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name="dpdl")
@@ -116,19 +116,19 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as failure:
-        code = _say(failure.format_message(), 2)
+        code = _refuse(failure.format_message(), 2)
     except DpdlError as failure:
-        code = _say(str(failure), failure.exit_code)
+        code = _refuse(str(failure), failure.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        code = _say("Interrupted; what was saved before is intact.", 130)
+        code = _refuse("Interrupted; what was saved before is intact.", 130)
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _say(message: str, code: int) -> int:
-    """One sentence, and under torchrun only once."""
+def _refuse(message: str, code: int) -> int:
+    """Print one sentence, under torchrun only once; the exit code."""
     if os.environ.get("RANK", "0") == "0":
         click.echo(f"error: {' '.join(message.split())}", err=True)
     return code

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import Field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dpdl.experiment.experiment import read_toml
 from dpdl.experiment.options import installed, options_of
 from dpdl.experiment.presets import PRESETS
 from dpdl.experiment.shared import SHARED
-from dpdl.options import Typed, allowed_names, has_default, kind
+from dpdl.options import Typed, Value, allowed_names, has_default, kind
 
 CHOSEN, OWN = "dpdl.chosen", "dpdl.options"
 """Where a context keeps the algorithms that a command line names, and the options of algorithms."""
@@ -32,7 +33,7 @@ METAVARS = {
 class SharedOption(click.Option):
     """A shared option; its help lists the allowed names, looked up only when it is shown."""
 
-    def __init__(self, *args: Any, field: Field[Any], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, field: Field[Value], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.field = field
 
@@ -45,9 +46,9 @@ class SharedOption(click.Option):
 
 
 class AlgorithmOption(click.Option):
-    """An option that some algorithms have; what its value means is the chosen algorithm's to say."""
+    """An option that some algorithms have; the chosen algorithm decides what its value means."""
 
-    def __init__(self, name: str, having: Mapping[str, Field[Any]]) -> None:
+    def __init__(self, name: str, having: Mapping[str, Field[Value]]) -> None:
         kinds = dict.fromkeys(METAVARS[kind(f)] for f in having.values())
         flag = "--" + name.replace("_", "-")
         super().__init__(
@@ -67,26 +68,26 @@ class AlgorithmOption(click.Option):
         meanings: dict[str, list[str]] = {}
         for algorithm, f in shown.items():
             meanings.setdefault(_described(f), []).append(algorithm)
-        words = [
+        texts = [
             text if len(chosen) == 1 else f"{_list(algorithms)}: {text}"
             for text, algorithms in meanings.items()
         ]
-        return f"--{self.name} {self.metavar}".replace("_", "-"), "; ".join(words)
+        return f"--{self.name} {self.metavar}".replace("_", "-"), "; ".join(texts)
 
 
 def _list(algorithms: list[str]) -> str:
     return "all" if algorithms == usable() else ", ".join(algorithms)
 
 
-def _described(f: Field[Any]) -> str:
+def _described(f: Field[Value]) -> str:
     """Help, allowed names, default."""
     names, also = allowed_names(f), f.metadata.get("also")
     allowed = ", ".join(filter(None, [*names, also]))
-    words = [f.metadata.get("help", ""), f"({allowed})" * bool(names)]
-    return " ".join(filter(None, [*words, default_of(f)]))
+    parts = [f.metadata.get("help", ""), f"({allowed})" * bool(names), default_of(f)]
+    return " ".join(filter(None, parts))
 
 
-def default_of(f: Field[Any]) -> str:
+def default_of(f: Field[Value]) -> str:
     """The default in brackets; nothing where there is none, and nothing is needed."""
     if f.metadata.get("by"):
         return f"[by {f.metadata['by']}]"
@@ -143,21 +144,21 @@ def _named(args: list[str]) -> list[str]:
     What is wrong with the file is left to the command, which reads it too.
     """
     found = _value(args, "--algorithm") or _value(args, "--algorithms")
-    for word in args:
-        if not found and word.endswith(".toml"):
+    for argument in args:
+        if not found and argument.endswith(".toml"):
             with suppress(InputError):
-                found = str(read_toml(Path(word)).get("algorithm", ""))
+                found = str(read_toml(Path(argument)).get("algorithm", ""))
     return [name.strip() for name in found.split(",") if name.strip()]
 
 
 def _value(args: list[str], flag: str) -> str:
-    """What follows a flag for the last time."""
+    """The value of a flag, where it was given last."""
     found = ""
-    for word, after in zip(args, [*args[1:], ""], strict=True):
-        if word == flag:
+    for argument, after in pairwise([*args, ""]):
+        if argument == flag:
             found = after
-        elif word.startswith(f"{flag}="):
-            found = word.removeprefix(f"{flag}=")
+        elif argument.startswith(f"{flag}="):
+            found = argument.removeprefix(f"{flag}=")
     return found
 
 
@@ -170,7 +171,7 @@ def _of_algorithms(
         if ":" in algorithm:
             for name, f in options_of(algorithm).items():
                 found.setdefault(name, {})[algorithm] = f
-    taken = {word for param in own for word in (param.name, *param.opts)}
+    taken = {name for param in own for name in (param.name, *param.opts)}
     for name, having in found.items():
         made = AlgorithmOption(name, having)
         if taken.isdisjoint({name, *made.opts}):
@@ -208,6 +209,6 @@ def preset_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were set."""
+def given(options: Mapping[str, Value]) -> dict[str, Value]:
+    """The options that were set; click has None for the others."""
     return {name: value for name, value in options.items() if value is not None}

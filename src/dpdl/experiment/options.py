@@ -106,8 +106,8 @@ def lacking(name: str, algorithm: str) -> InputError:
 def accepted(algorithm: str, given: Mapping[str, object]) -> Options:
     """The given values, checked and in their types, in the order of the algorithm's fields.
 
-    None counts as not given, unless the type of the field allows it. The options of other algorithms
-    that an older file names (see `FLAT`) are left out.
+    None counts as not given, unless the type of the field allows it. The options of other
+    algorithms that an older file names (see `FLAT`) are left out.
     """
     own = options_of(algorithm)
     for name, value in given.items():

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dpdl.options import Value
 
 # The paper's settings are C = 2 and epsilon 0.25, 0.5, 1 on MNIST, C = 3 and 2, 4, 8 on CIFAR-10,
-# and B = 216. Its step sizes (0.005 and 0.03) belong to the chunk clipping of the public code; where
-# every sample is clipped they are too slow.
+# and B = 216. Its step sizes (0.005 and 0.03) belong to the chunk clipping of the public code;
+# where every sample is clipped they are too slow.
 _MNIST: Mapping[str, Value] = {"model": "lenet", "batch": 216, "lr": 0.05, "clip": 2.0}
 _BY_DATASET: Mapping[str, Mapping[str, Value]] = {
     "mnist": _MNIST,

@@ -1,14 +1,14 @@
-"""The edges that touch the agents hosted here, the verbs that move rows on them, and the one exit.
+"""The edges of the agents hosted here, the verbs that move rows on them, and the one exit.
 
-An algorithm is written once, for "the agents hosted here", and does not know where the others are. All processes
-share one canonical edge order, so rows need no headers, and every sum runs over neighbours in ascending order, so
-the result is the same, bit for bit, on every placement.
+An algorithm is written once, for "the agents hosted here", and does not know where the others are.
+All processes share one canonical edge order, so rows need no headers, and every sum runs over
+neighbours in ascending order, so the result is the same, bit for bit, on every placement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -26,8 +26,11 @@ from dpdl.transport import Alone, Post, Transport
 from dpdl.types import Sent, Visits
 
 ENTRIES = 4_000_000
-"""Entries of the answers to one part of a net, 16 MB of float32. Measured with LeNet on two cores: from 8 to 32 MB make
-no difference; fewer cost more exchanges, and more do not stay in the processor's cache until they are used."""
+"""Entries of the answers to one part of a net: 16 MB of float32.
+
+Measured with LeNet on two cores, 8 to 32 MB make no difference. Smaller parts need more exchanges;
+larger ones do not stay in the processor's cache until they are used.
+"""
 
 
 @dataclass
@@ -50,7 +53,11 @@ class Exit:
 
 
 _EXITS: WeakKeyDictionary[Net, Exit] = WeakKeyDictionary()
-"""Kept outside of the nets: an algorithm has a net, and finds no way from it to the transport."""
+"""The exit of each net, kept outside of it: no attribute of a net leads to the transport.
+
+This keeps an algorithm from sending past the exit by mistake. Python cannot keep out code that is
+hostile: it may import this module, or walk the stack.
+"""
 
 
 def blocks(agents: int, processes: int) -> Tensor:
@@ -63,7 +70,7 @@ def blocks(agents: int, processes: int) -> Tensor:
 
 
 def divided(sizes: Sequence[int], most: int) -> list[int]:
-    """The part of every agent: consecutive ones share a part that has at most `most` edges, or one agent."""
+    """The part of every agent: consecutive agents share one of up to `most` edges, or one agent."""
     found, part, filled = [], 0, 0
     for size in sizes:
         if filled and filled + size > most:
@@ -77,10 +84,11 @@ def divided(sizes: Sequence[int], most: int) -> list[int]:
 class Part:
     """A net in which only some agents ask, here and elsewhere.
 
-    `agents` are the numbers of those hosted here, `rows` their rows among all agents hosted here, `N` is the number of
-    all agents. `i`, `w` and `own` belong to what they ask: row of the asking agent among those of the part, weight
-    w_ij, and position of the self-loop of every agent. `visits` are what any agent hosted here answers, and `numbers`
-    their numbers among the visits of the whole net.
+    `agents` are the numbers of those hosted here, `rows` their rows among all agents hosted here,
+    `N` is the number of all agents. `i`, `w` and `own` belong to what they ask: row of the asking
+    agent among those of the part, weight w_ij, and position of the self-loop of every agent.
+    `visits` are what any agent hosted here answers, and `numbers` their numbers among the visits of
+    the whole net.
     """
 
     def __init__(self, net: Net, rows: slice, asks: Tensor, numbers: Tensor) -> None:
@@ -141,6 +149,24 @@ class Part:
 
 
 @final
+class EncodedReplies:
+    """A context in which the replies of a net are encoded.
+
+    It is a class and not a generator, whose frame would hold the exit.
+    """
+
+    def __init__(self, net: Net, codec: Codec) -> None:
+        self._net = net
+        self._codec = codec
+
+    def __enter__(self) -> None:
+        _EXITS[self._net].codec = self._codec
+
+    def __exit__(self, *_: object) -> None:
+        _EXITS[self._net].codec = None
+
+
+@final
 class Net:
     """What the agents hosted here see of the graph, and the verbs by which they exchange rows.
 
@@ -192,9 +218,8 @@ class Net:
     def _routes(self) -> None:
         """Who of the others needs which agents' rows, for `send`."""
         asks, visits = self._asks, self.visits.edges
-        self._senders = visits[
-            :, 0
-        ].unique()  # agents whose rows are read here, ascending
+        # The agents whose rows are read here, ascending.
+        self._senders = visits[:, 0].unique()
         self._at = torch.searchsorted(self._senders, visits[:, 0].contiguous())
         self._local = torch.searchsorted(self._senders, self.agents)
         others = [r for r in range(self.processes) if r != self.rank]
@@ -216,9 +241,9 @@ class Net:
         return grouped(self.visits.host, len(self.agents))
 
     def on(self, graph: Graph) -> Net:
-        """The same agents, transport and observers on another graph: rows then move on its edges only.
+        """The same agents, transport and observers on another graph.
 
-        For graphs that change from round to round. All processes must ask for the same one.
+        For graphs that change from round to round. All processes must use the same one.
         """
         if len(graph) != self.N:
             raise InputError(
@@ -228,19 +253,13 @@ class Net:
         other._connect(graph, _EXITS[self], self._entries)
         return other
 
-    @contextmanager
-    def replies_as(self, codec: Codec) -> Iterator[None]:
-        """Within this context replies leave in another form, on parts of the net as well."""
-        exit_ = _EXITS[self]
-        exit_.codec = codec
-        try:
-            yield
-        finally:
-            exit_.codec = None
+    def replies_as(self, codec: Codec) -> AbstractContextManager[None]:
+        """A context in which replies leave in another form, on parts of the net as well."""
+        return EncodedReplies(self, codec)
 
     # ------------------------------------------------------------------ verbs
     def send(self, channel: str, x: Tensor) -> Sent:
-        """Every agent's row to all its neighbours: (agents, D) -> what the agents hosted here received."""
+        """Every agent's row to all its neighbours: (agents, D) -> what was received here."""
         leaving = Leaving(channel, self._asks[self._leaves], x, self.i[self._leaves])
         counts = {r: len(k) for r, k in self._from.items()}
         got = _EXITS[self](leaving, self._readers, counts)
@@ -261,11 +280,11 @@ class Net:
         return self._whole.sum(rows, weight)
 
     def average(self, sent: Sent) -> Tensor:
-        """For every agent i, sum over j in N_i of w_ij rows_j: what it received -> (agents, D)."""
+        """For every agent i, sum over j in N_i of w_ij rows_j: received rows -> (agents, D)."""
         return weighted_sums(sent.rows, sent.at, self._w_visits, self._by_host)
 
     def average_answers(self, answers: Tensor) -> Tensor:
-        """For every agent i, sum over j in N_i of w_ij answers_ji: what it answered to others -> (agents, D)."""
+        """For every agent i, sum over j in N_i of w_ij answers_ji: (visits, D) -> (agents, D)."""
         return weighted_sums(
             answers, torch.arange(len(answers)), self._w_visits, self._by_host
         )
@@ -280,8 +299,8 @@ class Net:
     ) -> dict[str, Tensor]:
         """What `work` finds for the agents of every part, put together: name -> (agents, ...).
 
-        For work with a row of `width` entries for every edge: at a time there are only those of one part. All processes
-        go through the same parts, so `work` may exchange rows.
+        For work with a row of `width` entries for every edge: at a time there are only those of one
+        part. All processes go through the same parts, so `work` may exchange rows.
         """
         if width not in self._parts:
             self._parts[width] = self._divide(max(1, self._entries // max(1, width)))
@@ -299,8 +318,8 @@ class Net:
     def _divide(self, most: int) -> tuple[Part, ...]:
         """Parts in which the agents of each process have at most `most` edges, or are one agent.
 
-        Each process has agents in the first part, in the second, and so on while there are any: if parts were one
-        process after the other, most would wait.
+        Each process has agents in the first part, in the second, and so on while there are any: if
+        parts were one process after the other, most would wait.
         """
         sizes = torch.from_numpy(np.array(self.graph.sizes))
         part = torch.cat(

@@ -5,37 +5,43 @@ It stops after the round under way when its standard input closes, see `dpdl.stu
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from dpdl.errors import Diverged, DpdlError
 from dpdl.folder.ledger import LEDGER, recompute
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.threats import threat
-from dpdl.studies.held_out import held_out
-from dpdl.studies.pool import Ending, Going, News, PooledRun, Standing, State, news_line
-from dpdl.tasks import data as datasets
+from dpdl.studies.held_out import load_held_out
+from dpdl.studies.pool_messages import (
+    Ending,
+    EndState,
+    Going,
+    News,
+    PooledRun,
+    Standing,
+    news_line,
+)
 from dpdl.training.interrupt import Interrupted
 from dpdl.training.observe import Examiner
 from dpdl.training.train import Result, launch, replan
 
 EVERY = 1.0
-"""Seconds between two lines that say which round was done."""
+"""Seconds between two messages about rounds."""
 
 
 def main() -> None:
-    """Do the run, and say how it ended."""
+    """Do the run that is read from standard input, and tell the parent how it ended."""
     stop = threading.Event()
     run = PooledRun.from_line(sys.stdin.readline())
     threading.Thread(target=_stop_when_alone, args=(stop,), daemon=True).start()
-    _say(_ending(run, stop))
+    _tell(perform(run, stop))
 
 
 def _stop_when_alone(stop: threading.Event) -> None:
@@ -45,22 +51,23 @@ def _stop_when_alone(stop: threading.Event) -> None:
     stop.set()
 
 
-def _say(news: News) -> None:
+def _tell(news: News) -> None:
     """One line for the parent; that it is gone must not keep the state from being saved."""
     with suppress(OSError):
         sys.stdout.write(f"\n{news_line(news)}\n")
         sys.stdout.flush()
 
 
-def _ending(run: PooledRun, stop: threading.Event) -> Ending:
+def perform(run: PooledRun, stop: threading.Event) -> Ending:
+    """Start or continue a run; how it ended, also if it failed or was asked to stop."""
     try:
         return _performed(run, stop)
     except (KeyboardInterrupt, Interrupted):
-        return Ending(State.INTERRUPTED)
+        return Ending(EndState.INTERRUPTED)
     except Diverged as failure:
-        return Ending(State.DIVERGED, error=str(failure))
+        return Ending(EndState.DIVERGED, error=str(failure))
     except DpdlError as failure:
-        return Ending(State.FAILED, error=str(failure))
+        return Ending(EndState.FAILED, error=str(failure))
 
 
 def _performed(run: PooledRun, stop: threading.Event) -> Ending:
@@ -87,7 +94,7 @@ def _performed(run: PooledRun, stop: threading.Event) -> Ending:
 
 def _planned(run: PooledRun, again: bool) -> Plan:
     e = run.experiment
-    data = held_out(datasets.load(e.dataset), e.seed) if run.held_out else None
+    data = load_held_out(e) if run.held_out else None
     return replan(run.folder, data=data) if again else plan(e, data=data)
 
 
@@ -99,16 +106,16 @@ def _reached(run: PooledRun, folder: RunFolder) -> bool:
     return last is not None and last.round >= run.until
 
 
-def _watch() -> Callable[[int, dict[str, Any] | None], None]:
-    """Says to the parent, now and then, which round was done."""
-    said = time.monotonic()
+def _watch() -> Callable[[int, object], None]:
+    """Tells the parent, now and then, which round was done."""
+    last = time.monotonic()
 
-    def watch(t: int, metrics: dict[str, Any] | None) -> None:
-        nonlocal said
+    def watch(t: int, metrics: object) -> None:
+        nonlocal last
         now = time.monotonic()
-        if now - said >= EVERY:
-            said = now
-            _say(Going(t))
+        if now - last >= EVERY:
+            last = now
+            _tell(Going(t))
 
     return watch
 
@@ -121,20 +128,17 @@ def _paused(p: Plan, folder: RunFolder) -> Ending:
     listener = threat(p.experiment.threat)
     spent = recompute(folder.path / LEDGER)[listener.key]
     to_the_end = max(spent, p.privacy.worst(listener))
-    reached = Standing(last.round, accuracy, _finite(spent), _finite(to_the_end))
-    return Ending(State.PAUSED, reached)
-
-
-def _finite(epsilon: float) -> float | str:
-    return epsilon if math.isfinite(epsilon) else "unbounded"
+    reached = Standing(last.round, accuracy, Epsilon(spent), Epsilon(to_the_end))
+    return Ending(EndState.PAUSED, reached)
 
 
 def _done(result: Result) -> Ending:
     summary = result.summary
-    epsilon = summary["epsilon"][threat(result.plan.experiment.threat).key]
+    listener = threat(result.plan.experiment.threat)
+    epsilon = Epsilon.from_json(summary["epsilon"][listener.key])
     accuracy = summary["accuracy"]["mean"]
     reached = Standing(summary["rounds"], accuracy, epsilon, epsilon, result.stopped)
-    return Ending(State.DONE, reached)
+    return Ending(EndState.DONE, reached)
 
 
 if __name__ == "__main__":

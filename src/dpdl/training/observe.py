@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from dpdl.folder.metrics import AgentLosses
+from dpdl.folder.scored import AgentScores
 from dpdl.parallel import each
-from dpdl.planning.site import Site, TestRecords
+from dpdl.planning.site import EvaluationRecords, Site
 from dpdl.rows import first_equal
 from dpdl.tasks.data.form import Form
+from dpdl.tasks.scores import Score
 from dpdl.tasks.task import Task
 
 TEST_CHUNK = 250
@@ -26,7 +29,11 @@ class Examiner:
     """
 
     def __init__(
-        self, task: Task, form: Form, tests: Mapping[int, TestRecords], common: bool
+        self,
+        task: Task,
+        form: Form,
+        tests: Mapping[int, EvaluationRecords],
+        common: bool,
     ) -> None:
         self._task = task
         self.agents = list(tests)  # those hosted here
@@ -70,40 +77,42 @@ class Examiner:
         return float(self.scores(row[None], self.agents[:1]))
 
 
-def _parts(task: Task, form: Form, test: TestRecords) -> list[tuple[Tensor, Tensor]]:
+def _parts(
+    task: Task, form: Form, test: EvaluationRecords
+) -> list[tuple[Tensor, Tensor]]:
     """The test records in pieces for one core each."""
     x = form.inputs(test.x, task.initial.dtype).split(TEST_CHUNK)
     y = form.targets.values(test.y, task.initial.dtype).split(TEST_CHUNK)
     return list(zip(x, y, strict=True))
 
 
-def described(
-    models: Tensor, accuracy: Tensor, average: float, values: Mapping[str, Tensor]
-) -> dict[str, Any]:
-    """The metrics of one round from all models, their accuracy, that of their average, and what agents said of it.
+class Reports(NamedTuple):
+    """What the agents report of a round, summed up."""
 
-    What no agent may say is None, or left out when it is not in every algorithm.
+    train_loss: AgentLosses
+    diagnostics: dict[str, float | None]  # of the algorithm, by name
+
+
+def summed_up(values: Mapping[str, Tensor]) -> Reports:
+    """Statistics of what agents report, one value per agent.
+
+    What nobody may know is None, or left out when it is not in every algorithm.
     """
-    said = dict(values)
-    loss = said.pop("train_loss", accuracy.new_zeros(0))
-    return {
-        "train_loss": {
-            name: _finite(loss, of)
-            for name, of in (
-                ("mean", torch.mean),
-                ("min", torch.min),
-                ("max", torch.max),
-            )
-        },
-        "accuracy": {
-            "mean": float(accuracy.mean()),
-            "worst": float(accuracy.min()),
-            "best": float(accuracy.max()),
-            "average_model": average,
-        },
-        "consensus_distance": consensus_distance(models),
-        **{name: _finite(value, torch.mean) for name, value in said.items()},
-    }
+    rest = dict(values)
+    rest.pop("broken_gradients", None)  # they are counted over all rounds
+    loss = rest.pop("train_loss", torch.zeros(0))
+    losses = AgentLosses(
+        *(_finite(loss, of) for of in (torch.mean, torch.min, torch.max))
+    )
+    means = {name: _finite(value, torch.mean) for name, value in rest.items()}
+    return Reports(losses, means)
+
+
+def agent_scores(score: Score, values: Tensor, average: float) -> AgentScores:
+    """Statistics of the scores of all agents; `average` is that of their average model."""
+    lowest, highest = float(values.min()), float(values.max())
+    ends = (highest, lowest) if score.lower_is_better else (lowest, highest)
+    return AgentScores(score.name, float(values.mean()), *ends, average)
 
 
 def consensus_distance(models: Tensor) -> float:

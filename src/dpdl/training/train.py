@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.ledger import LEDGER, going_on
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.states import States
+from dpdl.folder.summary import Summary, Timing
 from dpdl.graph import Graph
 from dpdl.net import Observer
 from dpdl.parallel import one_thread_per_operation
@@ -46,11 +48,11 @@ SITE_HASHES = "site_sha256"
 class Result:
     """What a finished run gives back."""
 
-    summary: dict[str, Any]
-    metrics: list[dict[str, Any]]
+    summary: Summary
+    metrics: list[Metrics]
     models: Tensor  # (N, D), one row per agent
     plan: Plan
-    timing: dict[str, float]  # seconds of this process, and of its evaluations
+    timing: Timing
     stopped: str | None = None  # why the run ended early: an agent's budget was spent
 
     def __repr__(self) -> str:
@@ -232,7 +234,7 @@ def launch(
     return results[0] if results else None
 
 
-def _ignore(t: int, metrics: dict[str, Any] | None) -> None:
+def _ignore(t: int, metrics: Metrics | None) -> None:
     """Nobody watches."""
 
 
@@ -282,9 +284,8 @@ def _run(p: Plan, job: Job, here: Place) -> Result | Paused | None:
     if not loop.metrics:
         raise PrivacyRefused(_spent(p, 0))
     place = str(folder.path) if folder else None
-    summary = summarise(p, loop.metrics[-1], loop.billed, place)
-    summary["ledger_head"] = loop.ledger_head
-    timing = loop.timing()
+    last, timing = loop.metrics[-1], loop.timing()
+    summary = summarise(p, last, loop.billed, place, loop.ledger_head)
     if folder:
         folder.finish(summary, timing)
     stopped = _spent(p, loop.end) if loop.end < p.experiment.rounds else None

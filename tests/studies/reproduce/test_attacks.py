@@ -11,8 +11,10 @@ import pytest
 from dpdl.attacks import harness, paper
 from dpdl.cli.reproduce_show import Announcer, show_attacks
 from dpdl.errors import InputError, RunFailed
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper import tables
 from dpdl.paper.cells import Place, places
+from dpdl.privacy.epsilon import UNBOUNDED
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper
 from dpdl.studies.attack_watch import Unwatched
@@ -27,6 +29,7 @@ from dpdl.studies.reproduce.measure_attacks import (
 from dpdl.studies.reproduce.queue import refuse_unfinished
 from dpdl.studies.reproduce.request import ReproductionRequest
 from dpdl.training.interrupt import Interrupted
+from tests.attacks.facts import MEAN, case_scores
 from tests.attacks.tiny import TINY
 from tests.commands import dpdl as command
 
@@ -35,27 +38,8 @@ KEPT = Path(__file__).parents[3] / "results" / "attack" / "mnist-complete-10.jso
 """One that was measured in earnest."""
 
 
-def facts(place: Place, run: Path, scenarios=("cg", "mm")) -> dict:
-    """What an attack says, with both runs in a folder."""
-    numbers = {
-        "mse": 0.123456,
-        "psnr": 9.87654321,
-        "ssim": 0.5,
-        "mse_unit": 0.1,
-        "label_recovery": None,
-    }
-    how = {
-        "batch": 1,
-        "own_batch": 216,
-        "labels": "known",
-        "method": "peel",
-        "images": 10,
-    }
-    best = {
-        "best_trivial": "mean",
-        "best_trivial_mse": 0.26,
-        "p_better_than_trivial": 0.001,
-    }
+def facts(place: Place, run: Path, scenarios=("cg", "mm")) -> AttackFacts:
+    """What an attack found, with both runs in a folder."""
     rows = []
     for who in ("ND", "DPDL"):
         folder = run / who
@@ -69,24 +53,17 @@ def facts(place: Place, run: Path, scenarios=("cg", "mm")) -> dict:
             json.dumps({**summary, "epsilon": {"eavesdropper": "unbounded"}})
         )
         for scenario in scenarios:
-            row = {
-                "run": str(folder),
-                "who": who,
-                "scenario": scenario,
-                "round": 800,
-                **numbers,
-                **how,
-                **best,
-            }
+            row = case_scores(
+                run=str(folder),
+                who=who,
+                scenario=scenario,
+                mse=0.123456,
+                psnr=9.87654321,
+                label_recovery=None,
+            )
             rows.append(row)
-    trivial = [
-        {"name": "mean", "mse": 0.26, "psnr": 12.0, "ssim": 0.2, "mse_unit": 0.06}
-    ]
-    return {
-        "rows": rows,
-        "trivial": trivial,
-        "paper": paper.PAPER.compared(rows, place),
-    }
+    beside = tuple(paper.PAPER.compared(rows, place))
+    return AttackFacts(tuple(rows), (MEAN,), {"ND": UNBOUNDED}, paper=beside)
 
 
 def entered(out: Path, place: Place, **more) -> None:
@@ -191,10 +168,8 @@ def test_the_format_is_that_of_the_files_there_are(tmp_path: Path) -> None:
 def test_what_was_attacked_of_many_agents_is_said(tmp_path: Path) -> None:
     place = Place("mnist", "ring", 20)
     entered(tmp_path, place)
-    assert (
-        "one of each of the first 10 agents;"
-        in (attack_store.read(tmp_path, place) or {})["what"]
-    )
+    found = attack_store.read(tmp_path, place)
+    assert found and "one of each of the first 10 agents;" in found.what
 
 
 def test_cells_are_counted_metric_by_metric(tmp_path: Path) -> None:

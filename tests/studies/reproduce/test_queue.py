@@ -18,7 +18,7 @@ from dpdl.cli.reproduce_show import Announcer, duration
 from dpdl.errors import InputError, RunFailed
 from dpdl.experiment.experiment import Experiment
 from dpdl.paper.cells import Cell, published, select
-from dpdl.studies.pool import Ending, State
+from dpdl.studies.pool_messages import Ending, EndState
 from dpdl.studies.reproduce import beside_paper, queue, recipes, store
 from dpdl.studies.reproduce.clock import Clock, clock_of
 from dpdl.studies.reproduce.forecast import Beginning
@@ -488,7 +488,7 @@ def test_what_is_there_is_shown_by_the_command(
 def test_what_did_not_end_is_said(states: list[str], kind, hint: str) -> None:
     outcomes = {
         f"run {k}": Ending(
-            State(state), error="no memory" if state == "failed" else None
+            EndState(state), error="no memory" if state == "failed" else None
         )
         for k, state in enumerate(states)
     }

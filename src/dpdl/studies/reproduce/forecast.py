@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from dpdl.studies.pool import Ending
+from dpdl.studies.pool_messages import Ending
 
 
 class Forecast(NamedTuple):

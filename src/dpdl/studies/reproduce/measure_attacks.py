@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from dpdl.attacks.paper import experiments, kept
 from dpdl.errors import InputError, RunFailed
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper.cells import Place, places
 from dpdl.parallel import cores
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper, folder_of
 from dpdl.studies.attack_watch import AttackWatch
-from dpdl.studies.pool import Ending, State, at_once
+from dpdl.studies.pool import at_once
+from dpdl.studies.pool_messages import Ending, EndState
 from dpdl.studies.reproduce import attack_store
 from dpdl.studies.reproduce.clock import Clock, clock_of, fitting
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
@@ -27,7 +29,7 @@ CASES = 12
 GUESS = {"mnist": 30.0, "cifar10": 300.0}
 """Seconds per case on one core."""
 
-Attack = Callable[[Place, Path, AttackRequest, AttackWatch], dict[str, Any]]
+Attack = Callable[[Place, Path, AttackRequest, AttackWatch], AttackFacts]
 
 
 def seconds_of(place: Place, clock: Clock) -> float:
@@ -70,7 +72,7 @@ def measure_attacks(
     chosen = _chosen(request)
     there = [place for place in chosen if attack_store.read(request.out, place)]
     facts = {
-        "cells": attack_store.compared(request.out, chosen),
+        "cells": [row.to_json() for row in attack_store.compared(request.out, chosen)],
         "files": [str(attack_store.path_of(request.out, place)) for place in there],
     }
     return Reproduced(facts, endings)
@@ -111,7 +113,7 @@ def _perform(
     tools: AttackTools,
 ) -> dict[str, Ending]:
     """How each place ended; a failure of one does not stop the others."""
-    found = {folder_of(place, SEED): Ending(State.INTERRUPTED) for place in wanted}
+    found = {folder_of(place, SEED): Ending(EndState.INTERRUPTED) for place in wanted}
     try:
         with deadline(request.minutes) as over:
             asked = replace(tools.request, jobs=jobs, stop=over)
@@ -120,9 +122,9 @@ def _perform(
                     facts = tools.attack(place, request.runs / name, asked, watch)
                     result = kept(facts, place, asked.effort)
                     attack_store.add(request.out, place, result)
-                    found[name] = Ending(State.DONE)
+                    found[name] = Ending(EndState.DONE)
                 except RunFailed as failure:
-                    found[name] = Ending(State.FAILED, error=str(failure))
+                    found[name] = Ending(EndState.FAILED, error=str(failure))
     except (KeyboardInterrupt, Interrupted):
         return found
     return found

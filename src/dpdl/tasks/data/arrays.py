@@ -60,10 +60,10 @@ def read_arrays(path: str) -> Mapping[str, Array]:
     if not file.is_file():
         raise InputError(f"The data file {path} does not exist.")
     try:
-        loaded = np.load(file, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            raise ValueError("it is not an .npz archive")
-        with loaded:
+        with file.open("rb") as stream:  # numpy would leave a damaged file open
+            loaded = np.load(stream, allow_pickle=False)
+            if not isinstance(loaded, np.lib.npyio.NpzFile):
+                raise ValueError("it is not an .npz archive")
             return {key: loaded[key] for key in KEYS if key in loaded}
     except Exception as error:  # numpy and zipfile raise almost anything
         raise InputError(
