@@ -8,36 +8,8 @@ from torch import nn
 from torch.func import vmap
 
 from dpdl.errors import InputError
-from dpdl.tasks import models
-from dpdl.tasks.dropout import KeyedDropout
 from dpdl.tasks.task import Task
 from tests.conftest import small_batch, small_module
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "size"),
-    [
-        ("lenet", (1, 28, 28), 44_426),
-        ("cnn", (3, 32, 32), 1_059_306),
-        ("mlp", (1, 8, 8), 4_810),
-    ],
-)
-def test_named_models_have_the_published_size(
-    name: str, shape: tuple[int, ...], size: int
-) -> None:
-    task = Task(models.build(name, shape, 10, seed=0))
-    assert task.size == size == sum(task.sizes)
-    task.check(torch.randn(2, *shape), torch.tensor([0, 9]), 10)
-
-
-def test_a_seed_decides_the_initial_model_and_leaves_global_randomness_alone() -> None:
-    torch.manual_seed(1)
-    first = Task(models.build("mlp", (4,), 2, seed=3)).initial
-    after = torch.rand(1)
-    torch.manual_seed(1)
-    assert torch.equal(after, torch.rand(1))
-    assert torch.equal(first, Task(models.build("mlp", (4,), 2, seed=3)).initial)
-    assert not torch.equal(first, Task(models.build("mlp", (4,), 2, seed=4)).initial)
 
 
 def test_rows_and_modules_are_the_same_model() -> None:
@@ -132,58 +104,6 @@ def test_group_norm_is_welcome() -> None:
     batch = small_batch(2, 0)
     Task(module, dtype=torch.float64).check(batch.x, batch.y, 3)
     assert Task(module).size == 36 + 4 + 4 + 4 + 108 + 3
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("lenett", "Did you mean 'lenet'"),
-        ("nowhere:Model", "nowhere"),
-        ("collections:OrderedDict", "torch.nn.Module"),
-        ("torch.nn:Linear", "cannot be built without arguments"),
-    ],
-)
-def test_a_model_that_cannot_be_made_is_refused_in_one_sentence(
-    name: str, words: str
-) -> None:
-    with pytest.raises(InputError, match=words) as error:
-        models.build(name, (1, 28, 28), 10, seed=0)
-    assert "\n" not in str(error.value)
-
-
-def test_images_too_small_for_lenet_are_refused_with_advice() -> None:
-    with pytest.raises(InputError, match="mlp"):
-        models.build("lenet", (1, 8, 8), 10, seed=0)
-
-
-def test_dropout_depends_on_the_key_alone_and_keeps_the_declared_share() -> None:
-    task = Task(
-        nn.Sequential(nn.Flatten(), nn.Linear(25, 3), nn.Dropout(0.4)),
-        dtype=torch.float64,
-    )
-    batch = small_batch(4, 0)
-    loss = vmap(task.loss, (None, 0, 0, 0))
-    parameters = task.parameters(task.initial)
-    first, again = loss(parameters, *batch), loss(parameters, *batch)
-    other = loss(parameters, batch.x, batch.y, batch.key + 100)
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-    layer = KeyedDropout(0.4, 1).train()
-    kept = layer(torch.ones(200_000))
-    assert float((kept > 0).float().mean()) == pytest.approx(0.6, abs=0.01)
-    assert float(kept.mean()) == pytest.approx(1.0, abs=0.02)
-    assert torch.equal(layer.eval()(torch.ones(5)), torch.ones(5))
-
-
-def test_masks_of_different_samples_and_layers_are_different() -> None:
-    first, second = KeyedDropout(0.5, 1).train(), KeyedDropout(0.5, 2).train()
-    ones = torch.ones(64)
-    masks = []
-    for layer in (first, second):
-        for key in range(20):
-            layer.key = torch.tensor(key)
-            masks.append(tuple((layer(ones) > 0).tolist()))
-    assert len(set(masks)) == 40
 
 
 def test_threads_do_not_disturb_each_other() -> None:

@@ -1,12 +1,7 @@
-"""The fused path gives the plain path's numbers, up to the rounding of float32.
-
-Inputs and weights lie on a coarse grid, so that convolutions are exact in both paths: ties in max-pool and zeros at
-ReLU are then ties and zeros in both, and there are many of them.
-"""
+"""The fused path gives the numbers of the plain path, up to the rounding of float32."""
 
 from __future__ import annotations
 
-import copy
 import gc
 import os
 import resource
@@ -19,69 +14,19 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import nn
 
 from dpdl.native import library
 from dpdl.parallel import each
-from dpdl.privacy.clip import Clip, PerChunk, PerSample, Unclipped
+from dpdl.privacy.clip import PerChunk, PerSample, Unclipped
 from dpdl.tasks.models import cnn, lenet, mlp
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
-
-compiled = pytest.mark.skipif(
-    library() is None, reason="no compiler was there when the package was installed"
-)
+from tests.tasks.fused_models import batch_of, compiled, difference, normal, pair
 
 
 def test_the_kernels_were_compiled_if_there_is_a_compiler() -> None:
     assert library() is not None or shutil.which("cc") is None
-
-
-def on_grid(x: Tensor, per_unit: int) -> Tensor:
-    return (x * per_unit).round() / per_unit
-
-
-def pair(module: nn.Module, shape: tuple[int, ...]) -> tuple[Task, Task]:
-    """The same model on the plain and on the fused path."""
-    module = copy.deepcopy(module)
-    with torch.no_grad():
-        for p in module.parameters():
-            p.copy_(on_grid(p, 16))
-    plain, fused = Task(module), Task(module)
-    fused.hasten(shape)
-    assert plain.fused is None and fused.fused is not None
-    return plain, fused
-
-
-def batch_of(size: int, shape: tuple[int, ...], classes: int, seed: int = 0) -> Batch:
-    draw = torch.Generator().manual_seed(seed)
-    x = on_grid(
-        torch.randn(size, *shape, generator=draw), 2
-    )  # coarse: many equal pixels
-    return Batch(
-        x,
-        torch.randint(0, classes, (size,), generator=draw),
-        1000 * seed + torch.arange(size),
-    )
-
-
-def difference(plain: Task, fused: Task, batch: Batch, clip: Clip) -> float:
-    """How far the two gradients are apart, over the largest entry; everything else must be the same."""
-    expected = clip.gradient(plain, plain.initial, batch, 7)
-    found = clip.gradient(fused, fused.initial, batch, 7)
-    assert found.loss == pytest.approx(expected.loss, rel=1e-4, abs=1e-4)
-    assert found[2:] == expected[2:]
-    scale = max(float(expected.gradient.abs().max()), 1e-3)
-    return float((expected.gradient - found.gradient).abs().max()) / scale
-
-
-def normal(filters: int, groups: int) -> nn.GroupNorm:
-    """With a shift that is not zero: at zero, rounding would decide about ReLU."""
-    norm = nn.GroupNorm(groups, filters, eps=0.1)
-    with torch.no_grad():
-        norm.weight.copy_(torch.linspace(-1, 1.5, filters))
-        norm.bias.copy_(torch.linspace(0.2, 0.7, filters))
-    return norm
 
 
 @st.composite
@@ -281,64 +226,6 @@ def test_a_sample_that_is_not_finite_counts_as_zero_and_harms_no_other(
     )
     assert found.broken == 1 and without.broken == 0
     assert torch.allclose(found.gradient, without.gradient, rtol=1e-5, atol=1e-8)
-
-
-class Residual(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.linear(x)
-
-
-def frozen() -> nn.Module:
-    module = nn.Sequential(nn.Flatten(), nn.Linear(4, 4), nn.Linear(4, 3))
-    module[1].weight.requires_grad_(False)
-    return module
-
-
-def twice() -> nn.Module:
-    shared = nn.Linear(4, 4)
-    return nn.Sequential(nn.Flatten(), shared, nn.ReLU(), shared, nn.Linear(4, 3))
-
-
-UNKNOWN = {
-    "own module": lambda: nn.Sequential(nn.Flatten(), Residual(), nn.Linear(4, 3)),
-    "another activation": lambda: nn.Sequential(
-        nn.Flatten(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)
-    ),
-    "norm after ReLU": lambda: nn.Sequential(
-        nn.Conv2d(1, 4, 1),
-        nn.ReLU(),
-        nn.GroupNorm(2, 4),
-        nn.Flatten(),
-        nn.Linear(16, 3),
-    ),
-    "dilation": lambda: nn.Sequential(
-        nn.Conv2d(1, 2, 1, dilation=2), nn.Flatten(), nn.Linear(8, 3)
-    ),
-    "padding by name": lambda: nn.Sequential(
-        nn.Conv2d(1, 2, 1, padding="same"), nn.Flatten(), nn.Linear(8, 3)
-    ),
-    "overlapping pool": lambda: nn.Sequential(
-        nn.Conv2d(1, 2, 1), nn.MaxPool2d(2, stride=1), nn.Flatten(), nn.Linear(2, 3)
-    ),
-    "average pool": lambda: nn.Sequential(
-        nn.Conv2d(1, 2, 1), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 3)
-    ),
-    "ReLU at the end": lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU()),
-    "no flatten": lambda: nn.Sequential(nn.Linear(2, 3)),
-    "frozen weights": frozen,
-    "shared weights": twice,
-}
-
-
-@pytest.mark.parametrize("make", UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_what_the_kernels_do_not_know_takes_the_plain_path(make) -> None:
-    task = Task(make())
-    task.hasten((1, 2, 2))
-    assert task.fused is None
 
 
 def test_another_loss_or_number_type_takes_the_plain_path() -> None:
