@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dpdl.bench.clock import interleaved
+from dpdl.bench.repeats import interleaved
 from dpdl.bench.gradients import multiply_adds
 from dpdl.bench.noise import speeds, ways
 from dpdl.bench.rounds import Workload, measure, ratios

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from dpdl.bench.clock import interleaved
+from dpdl.bench.repeats import interleaved
 from dpdl.parallel import cores, each
 from dpdl.privacy.clip import PerSample
 from dpdl.tasks.losses import cross_entropy

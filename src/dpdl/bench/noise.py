@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dpdl.bench.clock import interleaved
+from dpdl.bench.repeats import interleaved
 from dpdl.native import library
 from dpdl.privacy.noise import Randomness, Reproducible, Secure
 

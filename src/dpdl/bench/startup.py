@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from dpdl.bench.clock import interleaved
+from dpdl.bench.repeats import interleaved
 
 COMMANDS = {
     "help": ("--help",),

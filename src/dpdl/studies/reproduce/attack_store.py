@@ -15,6 +15,7 @@ from dpdl.folder import names
 from dpdl.folder.files import write_json
 from dpdl.paper import tables
 from dpdl.paper.cells import Place, places
+from dpdl.studies.reproduce.printed import Count
 
 
 def path_of(out: Path, place: Place) -> Path:
@@ -55,7 +56,7 @@ def compared(out: Path, chosen: Iterable[Place]) -> list[dict[str, Any]]:
     ]
 
 
-def count(out: Path) -> dict[str, int]:
+def count(out: Path) -> Count:
     """How many numbers of the attack tables were measured; a cell is one metric of one row."""
     about = ("dataset", "graph", "agents", "scenario")
     measured = {
@@ -65,6 +66,7 @@ def count(out: Path) -> dict[str, int]:
         if isinstance(both, dict) and both.get("ours") is not None
     }
     wanted = {
-        (*(cell[name] for name in about), cell["metric"]) for cell in tables()["attack"]
+        (cell.dataset, cell.graph, cell.agents, cell.scenario, cell.metric)
+        for cell in tables().attack
     }
-    return {"measured": len(wanted & measured), "of": len(wanted)}
+    return Count(len(wanted & measured), len(wanted))

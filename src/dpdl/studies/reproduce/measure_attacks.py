@@ -16,9 +16,9 @@ from dpdl.studies.attack_paper import attack_paper, folder_of
 from dpdl.studies.attack_watch import AttackWatch
 from dpdl.studies.pool import Ending, State, at_once
 from dpdl.studies.reproduce import attack_store
-from dpdl.studies.reproduce.clock import Clock, clock_of, fitting
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
 from dpdl.studies.reproduce.request import ReproductionRequest
+from dpdl.studies.reproduce.run_times import RunTimes, fitting, run_times
 from dpdl.training.interrupt import Interrupted, deadline
 
 SEED = 0
@@ -30,10 +30,10 @@ GUESS = {"mnist": 30.0, "cifar10": 300.0}
 Attack = Callable[[Place, Path, AttackRequest, AttackWatch], dict[str, Any]]
 
 
-def seconds_of(place: Place, clock: Clock) -> float:
+def seconds_of(place: Place, times: RunTimes) -> float:
     """For a place on one core: its runs, and the attack on them."""
     runs = experiments(place, SEED).values()
-    trained = sum(clock.seconds(e.resolved()) for e in runs)
+    trained = sum(times.seconds(e.resolved()) for e in runs)
     return trained + CASES * GUESS[place.dataset]
 
 
@@ -44,7 +44,7 @@ class AttackTools:
 
     attack: Attack = attack_paper
     request: AttackRequest = field(default_factory=AttackRequest)
-    seconds: Callable[[Place, Clock], float] = seconds_of
+    seconds: Callable[[Place, RunTimes], float] = seconds_of
 
 
 PAPER = AttackTools()
@@ -61,8 +61,8 @@ def measure_attacks(
     watch: AttackWatch,
     announce: Announce = lambda beginning: None,
     tools: AttackTools = PAPER,
-) -> Reproduced:
-    """Attack the places that are missing, and put all that were asked for beside the paper's."""
+) -> Reproduced[dict[str, Any]]:
+    """Attack the places that are missing, and put all requested ones beside the paper's."""
     wanted, forecast = _work(request, tools)
     if wanted:
         announce(Beginning(forecast))
@@ -85,10 +85,10 @@ def _work(
 ) -> tuple[list[Place], Forecast]:
     """The places that are missing and fit into the time, and how long they should take."""
     _refuse_needless(request)
-    chosen, clock = _chosen(request), clock_of(request.out)
+    chosen, times = _chosen(request), run_times(request.out)
     jobs = at_once(request.jobs, cores())
     missing = [one for one in chosen if attack_store.read(request.out, one) is None]
-    seconds = {place: tools.seconds(place, clock) for place in missing}
+    seconds = {place: tools.seconds(place, times) for place in missing}
     alone = [seconds[place] / jobs for place in missing]
     wanted = fitting(missing, alone, 1, request.minutes)
     by_name = {folder_of(place, SEED): seconds[place] for place in wanted}
