@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import nn
@@ -26,6 +28,14 @@ def small_batch(size: int, seed: int) -> Batch:
     x = torch.randn(size, 1, 5, 5, generator=draw, dtype=torch.float64)
     y = torch.randint(0, 3, (size,), generator=draw)
     return Batch(x, y, torch.arange(size))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def warnings_are_errors_elsewhere() -> Iterator[None]:
+    """In processes that tests start, too; `filterwarnings` in `pyproject.toml` is about this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONWARNINGS", "error")
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -28,10 +28,6 @@ ELSEWHERE: dict[str, str] = {
     "algorithms/disclosure.py": NOT_YET,
     # attacks
     "attacks/adversary.py": NOT_YET,
-    "attacks/harness.py": NOT_YET,
-    "attacks/inverting.py": NOT_YET,
-    "attacks/labels.py": NOT_YET,
-    "attacks/peel.py": NOT_YET,
     "attacks/pixels.py": NOT_YET,
     "attacks/recorded.py": NOT_YET,
     "attacks/tables.py": NOT_YET,
@@ -45,7 +41,6 @@ ELSEWHERE: dict[str, str] = {
     "audit/result.py": NOT_YET,
     "audit/setting.py": NOT_YET,
     # cli
-    "cli/attack.py": NOT_YET,
     "cli/attack_show.py": NOT_YET,
     "cli/audit.py": NOT_YET,
     "cli/audit_show.py": NOT_YET,
@@ -90,18 +85,6 @@ ELSEWHERE: dict[str, str] = {
     "net/messages.py": NOT_YET,
     "net/observers.py": NOT_YET,
     # planning
-    "planning/brief.py": NOT_YET,
-    "planning/budget.py": NOT_YET,
-    "planning/build.py": NOT_YET,
-    "planning/division.py": NOT_YET,
-    "planning/noise_rule.py": NOT_YET,
-    "planning/plan.py": NOT_YET,
-    "planning/privacy_model.py": NOT_YET,
-    "planning/public_plan.py": NOT_YET,
-    "planning/site.py": NOT_YET,
-    "planning/sites.py": NOT_YET,
-    "planning/statement.py": NOT_YET,
-    "planning/traffic.py": NOT_YET,
     # privacy
     "privacy/clip.py": NOT_YET,
     "privacy/epsilon.py": NOT_YET,
@@ -112,7 +95,6 @@ ELSEWHERE: dict[str, str] = {
     "privacy/sampling.py": NOT_YET,
     "privacy/threats.py": NOT_YET,
     # report
-    "report/attack_section.py": NOT_YET,
     "report/coverage.py": NOT_YET,
     "report/document.py": NOT_YET,
     "report/epsilon_curves.py": NOT_YET,
@@ -124,7 +106,6 @@ ELSEWHERE: dict[str, str] = {
     "report/statement_evidence.py": NOT_YET,
     "report/statement_messages.py": NOT_YET,
     "report/statement_page.py": NOT_YET,
-    "report/training_curves.py": NOT_YET,
     # studies
     "studies/attack.py": NOT_YET,
     "studies/attack_paper.py": NOT_YET,
@@ -169,7 +150,6 @@ ELSEWHERE: dict[str, str] = {
     "training/class_counts.py": NOT_YET,
     "training/control.py": NOT_YET,
     "training/instruments.py": NOT_YET,
-    "training/loop.py": NOT_YET,
     "training/meeting.py": NOT_YET,
     "training/observe.py": NOT_YET,
     "training/placement.py": NOT_YET,

@@ -149,7 +149,7 @@ def test_an_epsilon_is_a_number_unbounded_or_unknown(
 ) -> None:
     assert epsilon.to_json() == content
     assert Epsilon.from_json(content) == epsilon
-    assert str(epsilon) == text
+    assert str(epsilon) == f"{epsilon}" == text
     states = [epsilon.bounded, epsilon.unbounded, not epsilon.known]
     assert states.count(True) == 1
     assert (epsilon.finite is not None) == epsilon.bounded

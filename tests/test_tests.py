@@ -11,8 +11,6 @@ import pytest
 
 HERE = Path(__file__).parent
 FILES = sorted(file for file in HERE.rglob("*.py") if file != Path(__file__))
-NOT_DONE: tuple[str, ...] = ()
-"""Files and folders that still do one or the other. The list only gets shorter."""
 IMPORT = re.compile(r"\b(?:from|import)\s+(?:\w+\.)*test_\w+")
 """An import of a test module, also in a program that a test starts."""
 
@@ -103,20 +101,8 @@ def offences(file: Path) -> list[str]:
     return found + [f"{name}: {match[0]}" for match in IMPORT.finditer(source)]
 
 
-def waits(file: Path) -> bool:
-    """Whether a file is on the list, or in a folder that is."""
-    name = file.relative_to(HERE)
-    return any(name.is_relative_to(entry) for entry in NOT_DONE)
-
-
 def test_nothing_of_ours_is_patched_and_no_test_module_is_imported() -> None:
-    assert [line for f in FILES if not waits(f) for line in offences(f)] == []
-
-
-@pytest.mark.parametrize("entry", NOT_DONE)
-def test_what_is_done_leaves_the_list(entry: str) -> None:
-    listed = [f for f in FILES if f.relative_to(HERE).is_relative_to(entry)]
-    assert any(offences(file) for file in listed), f"take {entry} off the list"
+    assert [line for file in FILES for line in offences(file)] == []
 
 
 PATCHING = {

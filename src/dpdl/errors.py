@@ -13,13 +13,13 @@ class DpdlError(Exception):
 
 
 class InputError(DpdlError):
-    """What was asked for cannot be done: the message says what was wrong and what is allowed."""
+    """A request that cannot be met: the message says what was wrong and what is allowed."""
 
     exit_code = 2
 
 
 class PrivacyRefused(DpdlError):
-    """What was asked for would give away more than was agreed."""
+    """A request that would disclose more than was agreed."""
 
     exit_code = 3
 

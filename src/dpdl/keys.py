@@ -1,8 +1,9 @@
 """Randomness that is addressed, never drawn in order.
 
-A random stream is named by a key `(seed, purpose, *where)`, for instance `(7, "noise", round, i, j)`. What it
-yields depends on the key alone: not on who else is hosted here, on threads, or on what was drawn before. That is
-what lets one process, several threads and several machines compute the same numbers.
+A random stream is named by a key `(seed, purpose, *where)`, for instance `(7, "noise", round, i,
+j)`. What it yields depends on the key alone: not on who else is hosted here, on threads, or on what
+was drawn before. That is what lets one process, several threads and several machines compute the
+same numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 
 def digest(seed: int, purpose: str, *where: int) -> int:
-    """The 128-bit integer that stands for a key; different keys give different integers (BLAKE2b)."""
+    """The 128-bit integer of a key (BLAKE2b); different keys give different integers."""
     return int.from_bytes(
         hashlib.blake2b(_name(seed, purpose, *where), digest_size=16).digest(), "little"
     )

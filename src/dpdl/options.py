@@ -14,10 +14,13 @@ from typing import Any, NamedTuple, final
 
 from dpdl.errors import InputError, unknown
 
+Value = bool | int | float | str | tuple[str, ...] | None
+"""What an option can be set to."""
+
 
 @dataclass(frozen=True)
 class Check:
-    """What a value must satisfy, and how that is said."""
+    """A condition on values, and the text that describes it in messages."""
 
     holds: Callable[[Any], bool]
     words: str
@@ -35,7 +38,7 @@ DECAY = Check(lambda v: 0 < v <= 1, "above 0 and at most 1")
 
 
 class Range(NamedTuple):
-    """Where values of an option are drawn from."""
+    """The interval from which `dpdl tune` draws the values of an option."""
 
     low: float
     high: float
@@ -49,7 +52,7 @@ class Range(NamedTuple):
 
 @final
 class Typed(str):
-    """A value as a person typed it: the option that it is for decides what it means."""
+    """A value as typed on a command line: the type of the option decides what it means."""
 
     __slots__ = ()
 
@@ -66,9 +69,9 @@ def option(
 ) -> Any:
     """A field that is an option.
 
-    `names` are the allowed names, or a function that lists them; `also` says what is allowed besides
-    them. `search` is where `dpdl tune` draws values from. `by` says what the default depends on, where
-    `default` alone is not the answer.
+    `names` are the allowed names, or a function that lists them; `also` describes what is allowed
+    besides them. `search` is the range of `dpdl tune`. `by` names what the default depends on,
+    where it is not simply `default`.
     """
     listed = names if names is None or callable(names) else lambda: names
     metadata = {
@@ -82,83 +85,108 @@ def option(
     return field(default=default, metadata=metadata)
 
 
-KINDS: Mapping[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
-WORDS = {
+KINDS: Mapping[str, type] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "tuple[str, ...]": tuple,
+}
+"""The types of options, by their annotation."""
+WORDS: Mapping[type, str] = {
     str: "a text",
     int: "a whole number",
     float: "a number",
     bool: "true or false",
+    tuple: "a list of texts",
 }
 TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def annotation(f: Field[Any]) -> str:
+def annotation(f: Field[Value]) -> str:
     """The type of a field, as it is written in its class; `Optional[T]` is `T | None`."""
     written = f.type.__name__ if isinstance(f.type, type) else str(f.type)
     optional = re.fullmatch(r"(?:typing\.)?Optional\[(.*)\]", written)
     return f"{optional[1]} | None" if optional else written
 
 
-def kind(f: Field[Any]) -> type:
-    """The type of an option's value: str, int, float or bool."""
+def kind(f: Field[Value]) -> type:
+    """The type of an option's value: str, int, float, bool or tuple."""
     return KINDS[annotation(f).removesuffix(" | None")]
 
 
-def is_option(f: Field[Any]) -> bool:
+def is_option(f: Field[Value]) -> bool:
     """Whether a field is of a type that an option can have."""
     return f.init and annotation(f).removesuffix(" | None") in KINDS
 
 
-def may_be_none(f: Field[Any]) -> bool:
+def may_be_none(f: Field[Value]) -> bool:
     """Whether None is a value of the option."""
     return annotation(f).endswith(" | None")
 
 
-def has_default(f: Field[Any]) -> bool:
-    """Whether the field has a value that is not given."""
+def has_default(f: Field[Value]) -> bool:
+    """Whether the option may be left out."""
     return f.default is not MISSING
 
 
-def allowed_names(f: Field[Any]) -> list[str]:
+def allowed_names(f: Field[Value]) -> list[str]:
     """The names that are allowed; none where any value of the type is."""
     names = f.metadata.get("names")
     return list(names()) if names else []
 
 
-def checked(f: Field[Any], value: Any) -> Any:
-    """The value in its own type, or an `InputError` that says what is wrong and what is allowed."""
+def checked(f: Field[Value], value: object) -> Value:
+    """The value in the type of the option.
+
+    Raises `InputError`, which names the option, the value and what is allowed.
+    """
     if value is None:
         if may_be_none(f):
             return None
         raise InputError(f"{f.name} must be given.")
-    value = _in_its_type(f, value)
+    found = _in_its_type(f, value)
     check: Check | None = f.metadata.get("check")
-    if check and not check.holds(value):
-        raise InputError(f"{f.name} must be {check.words}, not {value!r}.")
+    if check and not check.holds(found):
+        raise InputError(f"{f.name} must be {check.words}, not {found!r}.")
     open_ended = not f.metadata.get("names") or f.metadata.get("also")
-    if not open_ended and value not in allowed_names(f):
-        raise unknown(f.name, str(value), allowed_names(f))
-    return value
+    if not open_ended and found not in allowed_names(f):
+        raise unknown(f.name, str(found), allowed_names(f))
+    return found
 
 
-def _in_its_type(f: Field[Any], value: Any) -> Any:
+def _in_its_type(f: Field[Value], value: object) -> Value:
     wanted = kind(f)
     found = value
     if type(value) is Typed:
         found = _read(str(value), wanted)
     if wanted is float and type(found) is int:
         found = float(found)
+    if wanted is tuple:
+        found = _texts(found)
     if type(found) is not wanted:
         given = str(value) if type(value) is Typed else value
         raise InputError(f"{f.name} must be {WORDS[wanted]}, not {given!r}.")
-    return found
+    return found  # type: ignore[return-value]  # `wanted` is one of the types of `Value`
 
 
-def _read(text: str, wanted: type) -> Any:
-    """What a text stands for; the text itself if it stands for nothing of the type."""
+def _read(text: str, wanted: type) -> object:
+    """The value that a text stands for; the text itself if it stands for none of the type."""
     if wanted is bool:
         return TRUTHS.get(text.lower(), text)
+    if wanted is tuple:
+        return text
     try:
         return wanted(text)
     except ValueError:
         return text
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    """A list of texts, or one text with commas between them; None if it is neither."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, list | tuple):
+        return None
+    texts = tuple(one for one in value if isinstance(one, str))
+    return texts if len(texts) == len(value) else None

@@ -1,8 +1,8 @@
 """Independent pieces of work on all cores, with results that do not depend on how many there are.
 
-Torch is told to use one thread per operation while a run is under way, and whole pieces (one gradient, one row) are
-handed to the cores instead. A piece is always computed by one thread in one order, so its bits are the same on one
-core, on two, and in another placement.
+Torch uses one thread per operation while a run is under way, and whole pieces (one
+gradient, one row) are handed to the cores instead. A piece is always computed by one thread in one
+order, so its bits are the same on one core, on two, and in another placement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ B = TypeVar("B")
 
 @cache
 def cores() -> int:
-    """The cores this process may use: `DPDL_CORES`, or its share of the machine under `torchrun`."""
+    """Cores that this process may use: `DPDL_CORES`, or its share under `torchrun`."""
     if given := os.environ.get("DPDL_CORES"):
         return max(1, int(given))
     allowed = (
@@ -35,14 +35,15 @@ def cores() -> int:
 def _pool() -> ThreadPoolExecutor:
     import torch  # not above: planning imports algorithms, and should not wait for torch
 
-    # The number of threads that OpenMP and MKL use is a setting of every single thread, so each is told.
+    # OpenMP and MKL have one setting per thread, so it is made in every thread.
     return ThreadPoolExecutor(cores(), "dpdl-core", torch.set_num_threads, (1,))
 
 
 def each(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
     """`[work(item) for item in items]`, on all cores; an error in one of them is raised.
 
-    Every core takes the next item when it has done one. Handing each item over by itself would cost 10 us apiece.
+    Every core takes the next item when it has done one. Handing each item over by itself would cost
+    10 us apiece.
     """
     items = list(items)
     found: list[B | None] = [None] * len(items)

@@ -1,7 +1,8 @@
-"""Arithmetic of many rows: which are the same row, formulas for every entry, scalar products, weighted sums.
+"""Arithmetic of many rows: equal rows, formulas for every entry, scalar products, weighted sums.
 
-A number is computed by one thread in one order, so its bits do not depend on how many rows there are, where they begin
-in memory, or how many cores share the work. Torch is named in annotations only, so that algorithms can use this file.
+A number is computed by one thread in one order, so its bits do not depend on how many rows there
+are, where they begin in memory, or how many cores share the work. Torch is named in annotations
+only, so that algorithms can use this file.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ def products(
     sizes: Sequence[int],
     machine: Machine | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """<a[k], b[at[k]]> and <a[k], a[k]>, piece by piece of the rows: each (rows of a, pieces), float64."""
+    """<a[k], b[at[k]]> and <a[k], a[k]>, piece by piece of the rows.
+
+    Each is of shape (rows of a, pieces), in float64.
+    """
     on = machine or this_machine()
     out = a.new_empty(len(a), len(sizes), 2).double()
 
@@ -112,32 +116,30 @@ def _multiply(
     if library and _kind(a) == _kind(b) == "float32":
         which, ends = np.array(at, np.int64), np.cumsum(sizes, dtype=np.int64)
         library.dpdl_row_products(
-            *(
-                len(a),
-                a.data_ptr(),
-                a.stride(0),
-                b.data_ptr(),
-                b.stride(0),
-                which.ctypes.data,
-            ),
-            *(len(ends), ends.ctypes.data, out.data_ptr()),
+            len(a),
+            a.data_ptr(),
+            a.stride(0),
+            b.data_ptr(),
+            b.stride(0),
+            which.ctypes.data,
+            len(ends),
+            ends.ctypes.data,
+            out.data_ptr(),
         )
         return
     for k, j in enumerate(at):
-        for piece, (x, y) in enumerate(
-            zip(a[k].split(sizes), b[j].split(sizes), strict=True)
-        ):
-            x, y = x.double(), y.double()
-            out[k, piece, 0], out[k, piece, 1] = (x * y).sum(), (x * x).sum()
+        pieces = zip(a[k].split(sizes), b[j].split(sizes), strict=True)
+        for piece, (of_a, of_b) in enumerate(pieces):
+            # Copies, whose bits do not depend on where a piece begins in memory.
+            x, y = of_a.double(), of_b.double()
+            out[k, piece, 0] = (x * y).sum()
+            out[k, piece, 1] = (x * x).sum()
 
 
 def _kind(rows: Tensor) -> str | None:
     """The type of the entries, if they lie side by side in every row."""
-    return (
-        str(rows.dtype).removeprefix("torch.")
-        if rows.stride(1) == 1 or rows.shape[1] == 1
-        else None
-    )
+    side_by_side = rows.stride(1) == 1 or rows.shape[1] == 1
+    return str(rows.dtype).removeprefix("torch.") if side_by_side else None
 
 
 # ------------------------------------------------------------------ weighted sums
@@ -165,7 +167,10 @@ def weighted_sums(
     groups: Groups,
     machine: Machine | None = None,
 ) -> Tensor:
-    """For every group the sum over its members k, in ascending order, of weight[k] rows[at[k]]: (groups, ...)."""
+    """For every group the sum over its members k of weight[k] rows[at[k]]: (groups, ...).
+
+    Members are added in ascending order.
+    """
     on = machine or this_machine()
     flat = rows.flatten(1) if rows.dim() > 1 else rows[:, None]
     which, weights = at.numpy()[groups.order], weight.double().numpy()[groups.order]
@@ -175,7 +180,7 @@ def weighted_sums(
         _add(on.kernels, flat, which, weights, bounds, out)
         return out.view(count, *rows.shape[1:])
 
-    # Equal sums are computed once: on a complete graph with equal weights all agents have the same average.
+    # Equal sums are computed once: on a complete graph with equal weights all averages are equal.
     twin = _first_alike(which, weights, bounds)
     some = sorted(set(twin))
     # The entries of few sums are shared by the cores.
@@ -211,20 +216,18 @@ def _add(
     """out[g] = sum of weight[k] rows[at[k]] over k from bounds[g] to bounds[g + 1]."""
     kind = _kind(rows)
     if library and kind in ("float32", "float64"):
-        function = (
-            library.dpdl_row_sums_float
-            if kind == "float32"
-            else library.dpdl_row_sums_double
-        )
-        function(
-            *(len(out), bounds.ctypes.data, at.ctypes.data, weight.ctypes.data),
-            *(
-                rows.data_ptr(),
-                rows.stride(0),
-                rows.shape[1],
-                out.data_ptr(),
-                out.stride(0),
-            ),
+        in_float = kind == "float32"
+        add = library.dpdl_row_sums_float if in_float else library.dpdl_row_sums_double
+        add(
+            len(out),
+            bounds.ctypes.data,
+            at.ctypes.data,
+            weight.ctypes.data,
+            rows.data_ptr(),
+            rows.stride(0),
+            rows.shape[1],
+            out.data_ptr(),
+            out.stride(0),
         )
         return
     for g, total in enumerate(out.zero_().unbind(0)):

@@ -1,8 +1,8 @@
 """The few shapes that all layers share.
 
-Vocabulary: a *row* is a flat model (or gradient) of length D. A directed *edge* (i, j) means that agent i owns the
-model and agent j owns the data that answers it; self-loops are edges. Seen from one process, an edge is an *ask* when
-i is hosted here and a *visit* when j is hosted here.
+Vocabulary: a *row* is a flat model (or gradient) of length D. A directed *edge* (i, j) means that
+agent i owns the model and agent j owns the data that answers it; self-loops are edges. Seen from
+one process, an edge is an *ask* when i is hosted here and a *visit* when j is hosted here.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ class Batch(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Rows that agents sent to the agents hosted here, each kept once however many agents read it."""
+    """Rows that agents sent to the agents hosted here, each kept once for all who read it."""
 
     rows: Tensor  # (senders, D)
     at: Tensor  # (visits,) visit k reads rows[at[k]]
 
     def __repr__(self) -> str:
-        return f"Sent({len(self.rows)} rows of {self.rows.shape[1]:,} entries, read by {len(self.at)} visits)"
+        count, width = len(self.rows), self.rows.shape[1]
+        return f"Sent({count} rows of {width:,} entries, read by {len(self.at)} visits)"
 
     def combine(self, other: Sent, formula: Callable[[Tensor, Tensor], Tensor]) -> Sent:
-        """What a receiver can compute for itself from two things the same senders sent, entry by entry."""
+        """What receivers can compute themselves from two rows of each sender, entry by entry."""
         return Sent(entrywise(formula, self.rows, other.rows), self.at)
 
 
@@ -65,7 +66,10 @@ class Fused(Protocol):
     """A fast way to the same sums, up to rounding."""
 
     def clipped(self, row: Tensor, batch: Batch, clip_norm: float) -> ClippedSum:
-        """The sum of the samples' gradients, each shortened to `clip_norm`; one that is not finite counts as zero."""
+        """The sum of the samples' gradients, each shortened to `clip_norm`.
+
+        One that is not finite counts as zero.
+        """
         ...
 
     def total(self, row: Tensor, batch: Batch) -> ClippedSum:

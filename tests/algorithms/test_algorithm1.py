@@ -12,7 +12,13 @@ import pytest
 from dpdl import graph as graphs
 from dpdl.algorithms.algorithm1 import KAPPA, Algorithm1, dominating, shortest, views
 from dpdl.algorithms.disclosure import Setting
-from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, USUAL, threat
+from dpdl.privacy.threats import (
+    DEFAULT_THREATS,
+    EAVESDROPPER,
+    FINAL_MODEL,
+    ONE_NEIGHBOUR,
+    threat,
+)
 from tests.reference.self_term import Line, gaussian
 
 GAMMAS = (1.0, 1.5, 3.0, 10.0, 100.0, 1e4)
@@ -91,7 +97,7 @@ def test_edge_where_the_mask_is_contracted_to_nothing_is_unbounded() -> None:
     assert disclosure.effect(RING, 0, EAVESDROPPER, at(1000.0)).sigma > 3
 
 
-@pytest.mark.parametrize("listener", [*USUAL, threat("neighbours:2")])
+@pytest.mark.parametrize("listener", [*DEFAULT_THREATS, threat("neighbours:2")])
 def test_bound_tends_to_the_exposure_as_the_model_grows(listener) -> None:
     """In a very large model neither the contraction nor the remainder is left."""
     disclosure, graph = (

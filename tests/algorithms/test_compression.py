@@ -23,7 +23,7 @@ from dpdl.net.net import ENTRIES
 from dpdl.planning.build import make_algorithm
 from dpdl.privacy.clip import Unclipped
 from dpdl.privacy.noise import Reproducible
-from dpdl.privacy.threats import EAVESDROPPER, USUAL
+from dpdl.privacy.threats import DEFAULT_THREATS, EAVESDROPPER
 from dpdl.tasks.task import Task
 from dpdl.transport import Post
 from dpdl.types import Batch
@@ -247,7 +247,7 @@ def test_every_listener_counts_as_an_eavesdropper(inner: Algorithm) -> None:
     found, plain = Compressed(inner).disclosure, inner.disclosure
     for i in range(5):
         heard = plain.exposure(graph, i, EAVESDROPPER)
-        for threat in USUAL:
+        for threat in DEFAULT_THREATS:
             assert (
                 found.exposure(graph, i, threat)
                 == heard

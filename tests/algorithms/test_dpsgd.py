@@ -11,7 +11,7 @@ from dpdl.graph import Graph
 from dpdl.net import Leaving, Net
 from dpdl.privacy.clip import PerSample, Unclipped
 from dpdl.privacy.noise import Reproducible
-from dpdl.privacy.threats import USUAL
+from dpdl.privacy.threats import DEFAULT_THREATS
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.algorithms.twins import GRAPHS, STEP, Quadratics, apart, plain, product
@@ -177,7 +177,8 @@ def test_every_channel_is_declared_and_one_release_is_disclosed(kind: type) -> N
     }
     assert sent == {release.channel for release in algorithm.releases(grad)}
     assert {
-        algorithm.disclosure.exposure(graphs.ring(5), 0, threat) for threat in USUAL
+        algorithm.disclosure.exposure(graphs.ring(5), 0, threat)
+        for threat in DEFAULT_THREATS
     } == {1.0}
 
 

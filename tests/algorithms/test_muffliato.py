@@ -14,7 +14,7 @@ from dpdl.graph import Graph
 from dpdl.net import Leaving, Net
 from dpdl.privacy.clip import PerSample, Unclipped
 from dpdl.privacy.noise import Reproducible
-from dpdl.privacy.threats import USUAL
+from dpdl.privacy.threats import DEFAULT_THREATS
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.algorithms.twins import GRAPHS, SIGMA, STEP, B, C, apart, plain, product
@@ -145,9 +145,9 @@ def test_every_gossip_step_is_one_message_to_every_neighbour_on_the_declared_cha
     _, seen = _messages(algorithm, graph, [small_batch(3, k) for k in range(6)])
     assert [len(leaving.edges) for leaving in seen] == [12] * default_steps(graph)
     assert {leaving.channel for leaving in seen} == {"gossip"}
-    assert {algorithm.disclosure.exposure(graph, 0, threat) for threat in USUAL} == {
-        1.0
-    }
+    assert {
+        algorithm.disclosure.exposure(graph, 0, threat) for threat in DEFAULT_THREATS
+    } == {1.0}
 
 
 def test_one_record_moves_the_first_message_by_at_most_the_declared_sensitivity() -> (

@@ -1,7 +1,9 @@
-"""A package of somebody else adds an algorithm with options of its own, which are as good as ours.
+"""A package outside the repository adds an algorithm with options of its own, which are as good as ours.
 
-The package is built and installed by pip, into a folder that only these tests see. It also offers an
-algorithm that cannot be imported, which must not disturb anybody, and one that inherits nothing.
+pip builds and installs the package into a folder that only these tests see. It also offers an
+algorithm that cannot be imported, which must not disturb the others, and one that inherits nothing.
+One run is in a process of its own, which knows only what is installed; the other commands are called
+here, after the same installation.
 """
 
 from __future__ import annotations
@@ -11,9 +13,18 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import dpdl as package
+from dpdl import algorithms
+from dpdl.algorithms import outside
+from dpdl.experiment.experiment import load
+from dpdl.report.options import page
+from dpdl.studies import search
+from tests.commands import dpdl as command
 
 PROJECT = """
 [build-system]
@@ -97,16 +108,15 @@ class Plain:
 SMALL = ("--dataset", "digits", "--agents", "3", "--batch", "8", "--rounds", "3")
 NOISE = ("--sigma", "1", "--quiet", "--json")
 OWN = ("--algorithm", "blended", "--blend", "0.5", "--schedule", "root", "--lr", "0.2")
+MODULES = ("blended", "blended_broken", "mine")
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pip has installed the package."""
-    source = tmp_path_factory.mktemp("source")
+def install(source: Path, place: Path) -> None:
+    """By pip, as a user would, but without an index."""
+    source.mkdir()
     (source / "pyproject.toml").write_text(PROJECT, "utf-8")
     (source / "blended.py").write_text(MODULE, "utf-8")
     (source / "blended_broken.py").write_text("import not_there_at_all\n", "utf-8")
-    place = tmp_path_factory.mktemp("site")
     words = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(place)]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "-q", *words, str(source)],
@@ -115,162 +125,200 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return place
 
 
-def python(site: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=home,
-        env={**os.environ, "PYTHONPATH": str(site), "COLUMNS": "120"},
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the package is installed; this process and its children find it there."""
+    home = tmp_path_factory.mktemp("outside")
+    place = home / "site"
+    install(home / "source", place)
+    ours = str(Path(package.__file__).parents[1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(place), ours]))
+        patch.setenv("COLUMNS", "120")
+        patch.delenv("RANK", raising=False)
+        patch.setattr(sys, "path", [str(place), *sys.path])
+        outside.offered.cache_clear()
+        yield place
+    outside.offered.cache_clear()
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def dpdl(site: Path, tmp_path: Path, monkeypatch, capsys):
+    """Standard output of a command that is called in an empty folder and succeeds."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> str:
+        code, out, err = command(monkeypatch, capsys, *words)
+        assert code == 0, err
+        return out
+
+    return call
+
+
+@pytest.fixture
+def refused(site: Path, tmp_path: Path, monkeypatch, capsys):
+    """The one sentence on standard error of a command that is refused."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> str:
+        code, out, err = command(monkeypatch, capsys, *words)
+        assert (code, out) == (2, ""), out
+        assert err.startswith("error: ") and err.count("\n") == 1
+        return err
+
+    return call
+
+
+def found(folder: Path) -> tuple[object, ...]:
+    """What must be the same, however a run was described."""
+    experiment = json.loads((folder / "experiment.json").read_text())["experiment"]
+    summary = json.loads((folder / "summary.json").read_text())
+    return experiment, summary["accuracy"], summary["train_loss"]
+
+
+def test_it_trains_the_same_from_command_line_file_and_python(
+    site: Path, tmp_path: Path, dpdl
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dpdl", "run", *OWN, *SMALL, *NOISE, "--out", "line"],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def dpdl(site: Path, home: Path, *words: str) -> str:
-    done = python(site, home, "-m", "dpdl", *words)
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def refused(site: Path, home: Path, *words: str) -> str:
-    """The sentence on standard error."""
-    done = python(site, home, "-m", "dpdl", *words)
-    assert (done.returncode, done.stdout) == (2, ""), done.stdout
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-    return done.stderr
-
-
-def test_it_trains_the_same_from_command_line_file_and_python(
-    site: Path, tmp_path: Path
-) -> None:
-    dpdl(site, tmp_path, "run", *OWN, *SMALL, *NOISE, "--out", "line")
     written = json.loads((tmp_path / "line/experiment.json").read_text())["experiment"]
     assert (written["blend"], written["schedule"], written["lr"]) == (0.5, "root", 0.2)
     assert "correlation" not in written
 
-    table = '[algorithm]\nname = "blended"\nblend = 0.5\nschedule = "root"\nlr = 0.2\n'
-    (tmp_path / "e.toml").write_text(f"rounds = 3\n{table}", "utf-8")
-    dpdl(site, tmp_path, "run", "e.toml", *SMALL, *NOISE, "--out", "file")
+    own = 'blend = 0.5\nschedule = "root"\nlr = 0.2\n'
+    (tmp_path / "table.toml").write_text(f'[algorithm]\nname = "blended"\n{own}')
+    dpdl("run", "table.toml", *SMALL, *NOISE, "--out", "table")
+    (tmp_path / "flat.toml").write_text(f'algorithm = "blended"\n{own}')
+    flat = load(tmp_path / "flat.toml", None, {})
+    assert flat == load(tmp_path / "table.toml", None, {})
 
-    code = (
-        "import dpdl; from blended import Blended\n"
-        "own = Blended(lr=0.2, blend=0.5, schedule='root')\n"
-        "e = dpdl.Experiment(algorithm=own, dataset='digits', agents=3, batch=8,"
-        " rounds=3, sigma=1.0)\n"
-        "assert (e.algorithm, e.blend) == ('blended', 0.5)\n"
-        "dpdl.train(e, out='object')\n"
+    from blended import Blended
+
+    blended = Blended(lr=0.2, blend=0.5, schedule="root")
+    small = {"dataset": "digits", "agents": 3, "batch": 8, "rounds": 3, "sigma": 1.0}
+    e = package.Experiment(algorithm=blended, **small)
+    assert (e.algorithm, e.blend) == ("blended", 0.5)
+    by_name = {"blend": 0.5, "schedule": "root", "lr": 0.2}
+    assert e.resolved() == (
+        package.Experiment(algorithm="blended", **by_name, **small).resolved()
     )
-    done = python(site, tmp_path, "-c", code)
-    assert done.returncode == 0, done.stderr
+    package.train(e, out=tmp_path / "object")
 
-    def found(name: str) -> tuple[object, ...]:
-        folder = tmp_path / name
-        experiment = json.loads((folder / "experiment.json").read_text())["experiment"]
-        summary = json.loads((folder / "summary.json").read_text())
-        return experiment, summary["accuracy"], summary["train_loss"]
-
-    assert found("line") == found("file") == found("object")
-    dpdl(site, tmp_path, "privacy", "verify", "line")
+    line = found(tmp_path / "line")
+    assert line == found(tmp_path / "table") == found(tmp_path / "object")
+    dpdl("privacy", "verify", "line")
 
 
-def test_help_and_the_page_of_options_list_its_options(
-    site: Path, tmp_path: Path
-) -> None:
-    every = " ".join(dpdl(site, tmp_path, "run", "--help").split())
+@pytest.mark.parametrize("verb", ["run", "compare", "tune"])
+def test_help_lists_its_options(verb: str, dpdl) -> None:
+    every = " ".join(dpdl(verb, "--help").split())
     assert "--blend FLOAT blended: share of the mixed model [0.75]" in every
     assert "how steps become smaller (constant, root) [constant]" in every
-    assert "broken" in every, "its name is offered though it cannot be imported"
-    assert "--correlation" in every and "--rounds" in every
-    only = dpdl(site, tmp_path, "run", "--algorithm", "blended", "--help")
+    assert "--correlation" in every
+    if verb == "run":
+        assert "broken" in every, "its name is offered though it cannot be imported"
+    flag = "--algorithms" if verb == "compare" else "--algorithm"
+    only = dpdl(verb, flag, "blended", "--help")
     assert "--blend" in only and "--correlation" not in only
-    done = python(site, tmp_path, "-m", "dpdl.report.options")
-    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_of_options_lists_its_options(site: Path) -> None:
+    text = page(algorithms.names())
     row = "| `blend` | number | `0.75` | at least 0 and at most 1 | 0.25 to 1 |"
-    assert row in done.stdout
-    assert "### `broken`\n\nThe algorithm 'broken' cannot be imported" in done.stdout
+    assert row in text
+    assert "### `broken`\n\nThe algorithm 'broken' cannot be imported" in text
 
 
-def test_tune_draws_it_from_its_range(site: Path, tmp_path: Path) -> None:
-    words = ("--over", "blend", "--trials", "3", "--out", "t", "--algorithm", "blended")
-    result = json.loads(dpdl(site, tmp_path, "tune", *words, *SMALL, *NOISE))
+def test_tune_draws_it_from_its_range(tmp_path: Path, dpdl) -> None:
+    words = ("--over", "blend", "--trials", "2", "--out", "t", "--algorithm", "blended")
+    result = json.loads(dpdl("tune", *words, *SMALL, *NOISE))
     values = {trial["trial"]: trial["values"]["blend"] for trial in result["trials"]}
     assert values[0] == 0.75
-    assert all(0.25 <= value <= 1 for value in values.values())
-    assert len(set(values.values())) == 3
+    assert 0.25 <= values[1] <= 1 and values[1] != 0.75
     best = tomllib.loads((tmp_path / "t/best.toml").read_text("utf-8"))
     assert (best["algorithm"], best["blend"]) == ("blended", result["best"]["blend"])
 
 
-def test_compare_sets_it_for_one_algorithm(site: Path, tmp_path: Path) -> None:
+def test_its_range_may_be_narrowed(site: Path, refused) -> None:
+    e = package.Experiment(algorithm="blended", dataset="digits", agents=3)
+    wide = search.ask(e, "blend", 40)
+    drawn = [wide.values(k)["blend"] for k in range(1, 40)]
+    assert min(drawn) < 0.4 and max(drawn) > 0.85 and len(set(drawn)) == 39
+    assert all(0.25 <= one <= 1 for one in drawn)
+    narrow = search.ask(e, "blend", 40, ranges=["blend=0.3:0.4"])
+    assert all(0.3 <= narrow.values(k)["blend"] <= 0.4 for k in range(1, 40))
+    tune = ("tune", "--algorithm", "blended", *SMALL, "--over")
+    assert "schedule" in refused(*tune, "schedule")
+    words = "low must be below high"
+    assert words in refused(*tune, "blend", "--range", "blend=0.5:0.3")
+
+
+def test_compare_sets_it_for_one_algorithm(tmp_path: Path, dpdl) -> None:
     words = ("--algorithms", "blended,dp-dpsgd", "--set", "blended.blend=0.25")
-    dpdl(site, tmp_path, "compare", *words, *SMALL, *NOISE, "--out", "c")
-    asked = json.loads((tmp_path / "c/compare.json").read_text())["algorithms"]
-    assert asked["blended"]["experiment"]["blend"] == 0.25
-    assert "blend" not in asked["dp-dpsgd"]["experiment"]
+    dpdl("compare", *words, *SMALL, *NOISE, "--out", "c")
+    cells = json.loads((tmp_path / "c/compare.json").read_text())["algorithms"]
+    assert cells["blended"]["experiment"]["blend"] == 0.25
+    assert "blend" not in cells["dp-dpsgd"]["experiment"]
 
 
-def test_wrong_values_and_names_get_one_sentence(site: Path, tmp_path: Path) -> None:
+def test_wrong_values_and_names_get_one_sentence(tmp_path: Path, refused) -> None:
     run = ("run", "--algorithm", "blended", *SMALL)
     words = "blend must be at least 0 and at most 1, not 2.0"
-    assert words in refused(site, tmp_path, *run, "--blend", "2")
-    words = "blend must be a number, not 'half'"
-    assert words in refused(site, tmp_path, *run, "--blend", "half")
+    assert words in refused(*run, "--blend", "2")
+    assert "blend must be a number, not 'half'" in refused(*run, "--blend", "half")
     words = "Unknown schedule 'rot'. Did you mean 'root'?"
-    assert words in refused(site, tmp_path, *run, "--schedule", "rot")
-    assert "--blend" in refused(site, tmp_path, *run, "--blnd", "1")
+    assert words in refused(*run, "--schedule", "rot")
+    assert "--blend" in refused(*run, "--blnd", "1")
     words = "correlation is not an option of blended"
-    assert words in refused(site, tmp_path, *run, "--correlation", "2")
-    words = "blend is not an option of dpdl"
-    assert words in refused(site, tmp_path, "run", *SMALL, "--blend", "1")
+    assert words in refused(*run, "--correlation", "2")
+    assert "blend is not an option of dpdl" in refused("run", *SMALL, "--blend", "1")
     (tmp_path / "e.toml").write_text('[algorithm]\nname = "blended"\nblnd = 1\n')
-    assert "Did you mean 'blend'" in refused(site, tmp_path, "run", "e.toml")
+    assert "Did you mean 'blend'" in refused("run", "e.toml")
     assert not (tmp_path / "runs").exists()
 
 
-def test_what_cannot_be_imported_is_told_to_who_asks_for_it(
-    site: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_imported_is_an_error_where_it_is_chosen(dpdl, refused) -> None:
     words = "cannot be imported from 'blended_broken:Nothing': ModuleNotFoundError"
-    assert words in refused(site, tmp_path, "run", "--algorithm", "broken", *SMALL)
-    assert words in refused(
-        site, tmp_path, "compare", "--algorithms", "dpdl,broken", *SMALL
-    )
-    dpdl(site, tmp_path, "privacy", "sigma", "--epsilon", "5", "--rounds", "5")
+    assert words in refused("run", "--algorithm", "broken", *SMALL)
+    assert words in refused("compare", "--algorithms", "dpdl,broken", *SMALL)
+    dpdl("privacy", "sigma", "--epsilon", "5", "--rounds", "5")
 
 
 def test_a_class_that_inherits_nothing_has_the_default_answers(
-    site: Path, tmp_path: Path
+    tmp_path: Path, dpdl, refused
 ) -> None:
     words = ("run", "--algorithm", "plain", *SMALL, *NOISE)
-    summary = json.loads(dpdl(site, tmp_path, *words, "--twice", "yes", "--out", "p"))
+    summary = json.loads(dpdl(*words, "--twice", "yes", "--out", "p"))
     assert summary["epsilon"]["claimed_theorem1"] is None
     assert "Proven" in summary["privacy_statement"]
     written = json.loads((tmp_path / "p/experiment.json").read_text())["experiment"]
     assert (written["lr"], written["twice"]) == (0.1, True)
-    assert "twice must be true or false" in refused(
-        site, tmp_path, *words, "--twice", "2"
-    )
+    assert "twice must be true or false" in refused(*words, "--twice", "2")
 
 
-def test_a_class_need_not_be_installed(site: Path, tmp_path: Path) -> None:
+def test_a_class_need_not_be_installed(tmp_path: Path, dpdl, refused) -> None:
     mine = MODULE.replace("Blended", "Mine").replace("blend:", "power:")
     mine = mine.replace("self.blend", "self.power")
     (tmp_path / "mine.py").write_text(mine, "utf-8")
     words = ("run", *SMALL, *NOISE, "--power", "0.5", "--algorithm", "mine:Mine")
-    summary = json.loads(dpdl(site, tmp_path, *words, "--out", "m"))
+    summary = json.loads(dpdl(*words, "--out", "m"))
     assert summary["algorithm"] == "mine:Mine"
     (tmp_path / "e.toml").write_text('[algorithm]\nname = "mine:Mine"\npower = 0.5\n')
     again = ("run", "e.toml", *SMALL, *NOISE, "--power", "0.5", "--out", "f")
-    assert json.loads(dpdl(site, tmp_path, *again))["accuracy"] == summary["accuracy"]
-    dpdl(site, tmp_path, "resume", "m", "--rounds", "4", "--quiet", "--json")
-    assert "cannot be imported" in refused(
-        site, tmp_path, "run", "--algorithm", "nowhere:Mine"
-    )
-    assert "has no Yours" in refused(
-        site, tmp_path, "run", "--algorithm", "mine:Yours", *SMALL
-    )
+    assert json.loads(dpdl(*again))["accuracy"] == summary["accuracy"]
+    dpdl("resume", "m", "--rounds", "4", "--quiet", "--json")
+    run = ("run", *SMALL, "--algorithm")
+    assert "cannot be imported" in refused(*run, "nowhere:Mine")
+    assert "has no Yours" in refused(*run, "mine:Yours")
     words = "The algorithm 'mine:option' must be a dataclass"
-    assert words in refused(site, tmp_path, "run", "--algorithm", "mine:option", *SMALL)
+    assert words in refused(*run, "mine:option")

@@ -9,7 +9,7 @@ from dpdl.algorithms.qg_momentum import QGMomentum
 from dpdl.net import Leaving, Net
 from dpdl.privacy.clip import PerSample, Unclipped
 from dpdl.privacy.noise import Reproducible
-from dpdl.privacy.threats import USUAL
+from dpdl.privacy.threats import DEFAULT_THREATS
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.algorithms.twins import (
@@ -128,7 +128,8 @@ def test_one_record_moves_the_one_message_by_at_most_the_declared_sensitivity() 
     assert 0 < moved[2] <= release.sensitivity * (1 + 1e-9)
     assert moved[[0, 1, 3, 4]].max() == 0
     assert {
-        algorithm.disclosure.exposure(graphs.ring(5), 0, threat) for threat in USUAL
+        algorithm.disclosure.exposure(graphs.ring(5), 0, threat)
+        for threat in DEFAULT_THREATS
     } == {1.0}
 
 

@@ -12,10 +12,12 @@ from dpdl.attacks import paper
 from dpdl.attacks.harness import Effort
 from dpdl.cli.attack_show import show
 from dpdl.errors import InputError
+from dpdl.folder.attack_facts import AttackFacts, PaperAndOurs
 from dpdl.paper.cells import Place
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper
 from dpdl.studies.attack_watch import Unwatched
+from tests.attacks.facts import case_scores
 from tests.attacks.tiny import TINY
 from tests.commands import dpdl as command
 
@@ -56,27 +58,11 @@ def test_one_link_out_of_every_agent_is_recorded() -> None:
 
 
 def test_rows_of_the_last_round_stand_beside_the_papers() -> None:
-    row = {
-        "who": "ND",
-        "scenario": "cg",
-        "round": 800,
-        "mse": 0.01,
-        "psnr": 26.0,
-        "ssim": 0.97,
-        "batch": 1,
-    }
-    row |= {
-        "images": 10,
-        "method": "peel",
-        "best_trivial_mse": 0.26,
-        "p_better_than_trivial": 0.001,
-    }
-    rows = [row, {**row, "round": 200}, {**row, "scenario": "self"}]
+    row = case_scores(mse=0.01)
+    rows = [row, replace(row, round=200), replace(row, scenario="self")]
     (found,) = paper.PAPER.compared(rows, Place("mnist", "ring", 10))
-    assert found["scenario"] == "nd-cg" and found["mse"] == {
-        "paper": 0.85,
-        "ours": 0.01,
-    }
+    assert found.scenario == "nd-cg" and found.mse == PaperAndOurs(0.85, 0.01)
+    assert (found.dataset, found.graph, found.agents) == ("mnist", "ring", 10)
 
 
 @pytest.mark.parametrize(
@@ -108,28 +94,26 @@ def test_what_the_paper_attacked_is_trained_attacked_and_compared(
         whose="0,1", effort=Effort(iterations=3, restarts=1), membership=True
     )
 
-    def attack(**more) -> dict:
-        asked = replace(request, **more)
-        return attack_paper(place, folder, asked, Unwatched(), TINY)
+    def attack(**more) -> AttackFacts:
+        wanted = replace(request, **more)
+        return attack_paper(place, folder, wanted, Unwatched(), TINY)
 
     facts = attack()
-    assert [row["scenario"] for row in facts["paper"]] == [
+    assert [row.scenario for row in facts.paper] == [
         "nd-cg",
         "nd-mm",
         "dpdl-cg",
         "dpdl-mm",
     ]
-    assert json.loads((folder / "attack.json").read_text()) == json.loads(
-        json.dumps(facts)
-    )
-    epsilons = {row["who"]: row["epsilon"] for row in facts["membership"]}
-    assert epsilons["ND"] == {
+    assert AttackFacts.read(folder / "attack.json") == facts
+    bounds = {row.who: row.epsilon for row in facts.membership}
+    assert bounds["ND"].to_json() == {
         "proven": "unbounded",
         "certified": None,
         "why": "without noise every epsilon is refuted",
     }
-    certified, proven = (epsilons["DPDL"][name] for name in ("certified", "proven"))
-    assert 0 <= certified <= proven == facts["epsilon"]["DPDL"]
+    assert 0 <= bounds["DPDL"].certified <= bounds["DPDL"].proven.finite
+    assert bounds["DPDL"].proven == facts.epsilon["DPDL"]
 
     with pytest.raises(InputError, match="did not record batches of 2; choose another"):
         attack(batch="2")

@@ -67,7 +67,7 @@ def gradient(
 
 def test_the_round_its_neighbours_and_other_batches_are_there(clear) -> None:
     recording = Recording(clear[0] / "recording")
-    assert recording.rounds == [3] and recording.batches == [1, 2]
+    assert recording.rounds == (3,) and recording.batches == (1, 2)
     every = [
         recording.messages(t, size)
         for t, size in ((2, None), (3, None), (4, None), (3, 1), (3, 2))
@@ -159,12 +159,13 @@ def test_what_is_public_does_not_tell_the_seed(clear) -> None:
 
 def test_attacks_need_the_recording_alone(clear, tmp_path: Path) -> None:
     code = """
-from dpdl.attacks.adversary import rebuild
+from dpdl.attacks.adversary import Knowledge, rebuild
 from dpdl.attacks.inverting import Settings
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.targets import AttackCase
-told = AttackCase("cg", 3, 1), [0, 2], 1, None, Pixels((0.5,), (0.5,)), "inverting", Settings(iterations=3, restarts=1)
-images, _, labels = rebuild(RECORDING, None, *told, lambda share: None)
+settings, pixels = Settings(iterations=3, restarts=1), Pixels((0.5,), (0.5,))
+known = Knowledge(RECORDING, None, AttackCase("cg", 3, 1), (0, 2), 1, None, pixels, "inverting", settings)
+images, _, labels = rebuild(known, lambda share: None)
 assert images.shape == (2, 1, 1, 8, 8) and labels.shape == (2, 1)
 """
     run_alone(code, clear[0], tmp_path)

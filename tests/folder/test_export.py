@@ -315,11 +315,11 @@ def test_an_unfinished_run_with_half_a_line_is_exported(run: Path) -> None:
     ("content", "hint"),
     [
         (b"", "no evaluated round"),
-        (b"[1]\n", "cannot be read"),
+        (b"[1]\n", "line 1 must be an object"),
         (b"\xff\xff\n", "cannot be read"),
-        (b'{"seconds": 1}\n', "no round or no time"),
-        (b'{"round": -1, "seconds": 1}\n', "no round or no time"),
-        (b'{"round": 1}\n', "no round or no time"),
+        (b'{"seconds": 1}\n', "is damaged: line 1 has no"),
+        (b'{"round": -1, "seconds": 1}\n', "is damaged: line 1 has no"),
+        (b'{"round": 1}\n', "is damaged: line 1 has no"),
     ],
 )
 def test_damaged_metrics_are_refused(

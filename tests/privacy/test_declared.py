@@ -78,7 +78,7 @@ def of_size(total: int, **options) -> tuple:
     }
     p = plan(changed(**settings), data=data, model=torch.nn.Linear(6, 3))
     q, sigma = p.privacy, p.privacy.sigma
-    spent = [q.epsilon(0, t) for t in dpdl.privacy.threats.USUAL]
+    spent = [q.epsilon(0, t) for t in dpdl.privacy.threats.DEFAULT_THREATS]
     return (
         sigma,
         list(q.records),

@@ -22,7 +22,7 @@ from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.sampling import FixedSize, Poisson
-from dpdl.privacy.threats import USUAL
+from dpdl.privacy.threats import DEFAULT_THREATS
 from dpdl.tasks.task import Task
 from tests.conftest import small_batch, small_module
 
@@ -89,8 +89,8 @@ def test_a_record_that_is_not_clipped_by_itself_costs_infinity(clip, sampler) ->
     assert math.isinf(spent(m, "replace-one"))
     for kind in (DPSGD, SoundDPDL, DPDL):
         model = PrivacyModel(kind(), graphs.ring(5), m, 10, 1e-5, 10**6, "replace-one")
-        assert all(math.isinf(model.worst(listener)) for listener in USUAL)
-        assert all(math.isinf(model.needed_sigma(8.0, t)) for t in USUAL)
+        assert all(math.isinf(model.worst(listener)) for listener in DEFAULT_THREATS)
+        assert all(math.isinf(model.needed_sigma(8.0, t)) for t in DEFAULT_THREATS)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,10 @@ def test_a_fixed_size_sampler_is_accounted_for_as_one() -> None:
         spent(fixed, "add-remove")
     # Algorithm 1 has a proof for Poisson sampling only.
     alone = PrivacyModel(DPDL(), graphs.ring(5), fixed, 9, 1e-5, 10**6, "replace-one")
-    assert all(math.isinf(alone.with_noise(1e5).worst(listener)) for listener in USUAL)
+    assert all(
+        math.isinf(alone.with_noise(1e5).worst(listener))
+        for listener in DEFAULT_THREATS
+    )
 
 
 def test_a_batch_larger_than_the_records_counts_as_all_of_them() -> None:

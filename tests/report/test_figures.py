@@ -11,32 +11,9 @@ from PIL import Image
 
 from dpdl.errors import InputError
 from dpdl.graph import Graph, build
-from dpdl.report import figures, training_curves
+from dpdl.report import figures
 
 COUNTS = np.array([[5, 0, 1], [0, 7, 2]])
-
-
-def metric(number: int, loss: float | None, accuracy: float | None) -> dict:
-    return {
-        "round": number,
-        "train_loss": None
-        if loss is None
-        else {"mean": loss, "min": loss - 0.1, "max": loss + 0.2},
-        "accuracy": {
-            "mean": accuracy,
-            "worst": None if accuracy is None else accuracy - 0.1,
-            "best": None if accuracy is None else accuracy + 0.1,
-            "average_model": accuracy,
-        },
-    }
-
-
-METRICS = [
-    metric(0, None, 0.1),
-    metric(10, 1.5, 0.4),
-    metric(20, 1.0, None),
-    metric(30, 0.5, 0.8),
-]
 
 
 def texts(axes) -> list[str]:
@@ -47,10 +24,9 @@ def texts(axes) -> list[str]:
 def test_every_figure_is_written_in_every_format(tmp_path, suffix):
     figures.draw_graph(build("ring", 10), tmp_path / f"graph.{suffix}")
     figures.draw_partition(COUNTS, tmp_path / f"partition.{suffix}", "two agents")
-    training_curves.draw_training(METRICS, tmp_path / f"training.{suffix}", "a run")
     heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     files = sorted(tmp_path.iterdir())
-    assert [path.stem for path in files] == ["graph", "partition", "training"]
+    assert [path.stem for path in files] == ["graph", "partition"]
     assert all(path.read_bytes().startswith(heads[suffix.lower()]) for path in files)
 
 
@@ -107,8 +83,7 @@ def test_one_agent_alone_can_be_drawn():
 def test_a_name_is_never_read_as_a_formula(tmp_path):
     figures.draw_graph(Graph(np.eye(1), "a$b^$.edges"), tmp_path / "x.png")
     figures.draw_partition(COUNTS, tmp_path / "y.png", "cost $5_")
-    training_curves.draw_training(METRICS, tmp_path / "z.png", "cost $5_ $")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.png", "y.png", "z.png"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.png", "y.png"]
     shown = [
         text.get_text()
         for text in figures.graph_figure(Graph(np.eye(1), "a$b^$.edges")).texts
@@ -135,30 +110,6 @@ def test_a_partition_of_many_agents_leaves_out_numbers_that_do_not_fit():
 def test_counts_that_are_no_counts_are_refused(counts):
     with pytest.raises(InputError, match="one row per agent"):
         figures.partition_figure(counts, "bad")
-
-
-def test_training_skips_what_was_not_measured():
-    loss, accuracy = training_curves.training_figure(METRICS, "a run").axes
-    assert loss.lines[0].get_xydata().tolist() == [[10, 1.5], [20, 1.0], [30, 0.5]]
-    mean, average = accuracy.lines
-    assert mean.get_xdata().tolist() == average.get_xdata().tolist() == [0, 10, 30]
-    assert average.get_linestyle() == "--"
-    band = accuracy.collections[0].get_paths()[0].vertices
-    assert (band[:, 1].min(), band[:, 1].max()) == pytest.approx((0.0, 0.9))
-
-
-def test_training_without_numbers_says_so():
-    assert "not measured" in texts(
-        training_curves.training_figure([{"round": 0}], "empty").axes[0]
-    )
-    with pytest.raises(InputError, match="no evaluated rounds"):
-        training_curves.training_figure([], "empty")
-
-
-def test_one_round_is_visible():
-    loss, _ = training_curves.training_figure([METRICS[1]], "one").axes
-    assert loss.lines[0].get_marker() == "o"
-    assert loss.get_xlim() == (9, 11)
 
 
 def test_a_path_that_cannot_be_written_is_refused_and_leaves_nothing(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,9 @@ from dpdl import Experiment, InputError, train
 from dpdl.folder import class_counts
 from dpdl.folder.class_counts import ClassCounts
 from dpdl.folder.run_folder import RunFolder
-from dpdl.report.attack_section import limits, outcome, rebuilt, verdict
+from dpdl.folder.scored import AgentScores
+from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.report.figures import BLUE, INK, PAPER, SOFT
 from dpdl.report.look import BLUSH, RUST, SHADES
 from dpdl.report.page import (
@@ -36,7 +37,7 @@ from dpdl.report.run_section import calibration_figure, of_run
 from dpdl.studies.pages import make_class_counts
 from dpdl.training.train import replan
 from tests.commands import dpdl as command
-from tests.report.attacked import HALF, OPEN, SHUT, row
+from tests.folder.measured import metrics, summary
 from tests.report.parsing import PNG, images, parsed
 
 
@@ -148,35 +149,6 @@ def test_text_stands_out(text: str, ground: str) -> None:
     assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-def test_words_follow_the_numbers() -> None:
-    assert "recognisable" in outcome(OPEN)
-    assert "shadow" in outcome(HALF)
-    assert outcome(SHUT).startswith("nothing"), (
-        "similar pictures are nothing when the guess is no worse"
-    )
-    both = verdict([OPEN, HALF, SHUT])
-    assert re.search(r"Without protection \(ND\): a neighbour sees your records", both)
-    assert re.search(r"With the noise of DPDL: a neighbour sees nothing", both)
-    assert "Without protection (ND ring)" in verdict([row("ND ring", "cg", 0.9, 0.001)])
-    assert "sees nothing" not in verdict([OPEN, row("ND", "self", 0.0, 1.0)]), (
-        "one way in is enough"
-    )
-
-
-def test_an_attack_that_fails_is_not_called_a_proof() -> None:
-    told = limits({"ND": "unbounded", "DPDL": 2.0})
-    assert "proves nothing" in told[0]
-    assert "nothing is promised" in told[1]
-    assert "at most 2 over" in told[2] and "(7.39)" in told[2]
-
-
-def test_the_verdict_is_about_the_round_that_is_shown(attacked: Path) -> None:
-    section = rebuilt(json.loads((attacked / "attack.json").read_text()), attacked)
-    assert "similarity 0.92" in section.html and "similarity 0.99" not in section.html
-    assert "0.99" in section.html  # in the table
-    assert "about 216 records at a time" in section.html
-
-
 def test_the_command_writes_a_page(attacked: Path, monkeypatch, capsys) -> None:
     code, out, _ = command(monkeypatch, capsys, "report", str(attacked), "--json")
     facts = json.loads(out)
@@ -185,27 +157,15 @@ def test_the_command_writes_a_page(attacked: Path, monkeypatch, capsys) -> None:
     assert all(link.startswith(("#", "data:image/png;base64,")) for link in found.links)
 
 
-SUMMARY = {
-    **{
-        "algorithm": "dpdl",
-        "dataset": "mnist",
-        "graph": "ring",
-        "agents": 10,
-        "rounds": 5,
-        "seconds": 3.2,
-    },
-    **{
-        "bytes_sent": 2_000_000,
-        "privacy_statement": "Proven: so much.",
-        "versions": {"torch": "2.x"},
-    },
-    "accuracy": {"mean": 0.9, "worst": 0.8, "best": 0.95, "average_model": 0.91},
-    "epsilon": {
-        "claimed_theorem1": None,
-        "eavesdropper": 3.5437,
-        "final_model": "unbounded",
-    },
-}
+SUMMARY = summary(
+    bytes_sent=2_000_000,
+    privacy_statement="Proven: so much.",
+    versions={"torch": "2.x"},
+    score=AgentScores("accuracy", 0.9, 0.8, 0.95, 0.91),
+    epsilon=Epsilons(
+        UNKNOWN, {"eavesdropper": Epsilon(3.5437), "final_model": UNBOUNDED}
+    ),
+)
 SETTINGS = {
     "dataset": "nothing.npz",
     "lr": 0.05,
@@ -220,12 +180,7 @@ def test_a_run_is_shown_with_its_privacy_statement(tmp_path: Path) -> None:
     for words in ("Proven: so much.", "90.00%", "3.544", "unbounded", "2 MB"):
         assert words in section.html
     assert "Theorem 1" not in section.html and "<img" not in section.html
-    line = {
-        "round": 5,
-        "accuracy": {"mean": 0.9, "worst": 0.8, "best": 0.95},
-        "train_loss": {"mean": 0.7312},
-    }
-    (tmp_path / "metrics.jsonl").write_text(json.dumps(line))
+    RunFolder(tmp_path).append(metrics(5, 0.9, loss=0.7312))
     accuracy, loss = images(of_run(SUMMARY, SETTINGS, tmp_path).html)
     assert "the last one is 90.0%" in accuracy and "the last one is 0.7312" in loss
 
@@ -243,9 +198,9 @@ def test_all_settings_and_versions_are_shown(tmp_path: Path) -> None:
 
 
 def test_coefficients_are_drawn_in_the_range_that_can_occur() -> None:
-    metrics = [{"round": t, "coefficient": 0.5, "cosine": t / 10} for t in (1, 2)]
-    broken = {"round": 3, "coefficient": None, "cosine": 0.1}
-    coefficient, cosine = calibration_figure([*metrics, broken, {"round": 4}]).axes
+    rounds = [metrics(t, coefficient=0.5, cosine=t / 10) for t in (1, 2)]
+    broken = metrics(3, coefficient=None, cosine=0.1)
+    coefficient, cosine = calibration_figure([*rounds, broken, metrics(4)]).axes
     assert coefficient.get_ylim() == (0.25, 0.75) and cosine.get_ylim() == (-1, 1)
     assert cosine.lines[0].get_xydata().tolist() == [[1, 0.1], [2, 0.2]]
     with pytest.raises(InputError, match="no coefficients"):

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from dpdl import Experiment, InputError
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.report.coverage import OPEN, alarms, closed_settings, limits, open_settings
 from dpdl.report.page import Part, Section, private, public
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from tests.commands import dpdl as command
+from tests.folder.measured import summary
 from tests.report.cells import cell, curve
 from tests.report.parsing import PNG, images, parsed, pictures
 from tests.report.planted import PLANTED, SEED, shown
@@ -234,9 +236,9 @@ def test_settings_are_shown_to_everybody_only_if_they_are_named() -> None:
 def test_limits_follow_what_is_proven(
     epsilon: float | str, randomness: str, count: int, words: str
 ) -> None:
-    summary = {"epsilon": {"final_model": epsilon}}
-    loud = alarms(summary, {"randomness": randomness})
-    assert len(loud) == count and words in " ".join([*loud, *limits(summary)])
+    found = summary(epsilon=Epsilons.from_json({"final_model": epsilon}))
+    loud = alarms(found, {"randomness": randomness})
+    assert len(loud) == count and words in " ".join([*loud, *limits(found)])
 
 
 def test_a_public_page_of_a_simulation_says_so_at_its_top(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpdl.experiment.experiment import Experiment
-from dpdl.studies.pool import PooledRun, run_many
+from dpdl.studies.pool import run_many
+from dpdl.studies.pool_messages import PooledRun
 
 TINY = Experiment(
     dataset="digits",

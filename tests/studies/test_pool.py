@@ -19,18 +19,17 @@ from dpdl.errors import InputError
 from dpdl.folder.checkpoint import restore
 from dpdl.folder.lock import claimed, refuse_difference
 from dpdl.studies.held_out import held_out
-from dpdl.studies.pool import (
+from dpdl.studies.pool import at_once, run_many
+from dpdl.studies.pool_messages import (
     MARK,
     Ending,
+    EndState,
     Going,
     News,
     PooledRun,
     Standing,
-    State,
-    at_once,
     news_in,
     news_line,
-    run_many,
 )
 from dpdl.tasks import data as datasets
 from tests.studies.long_pool import TINY
@@ -51,7 +50,7 @@ def silent(name: str, news: News) -> None:
 def test_a_killed_child_fails_alone_and_the_others_finish(tmp_path: Path) -> None:
     runs = [PooledRun(tmp_path / name, TINY) for name in ("killed", "other")]
     before = set(children())
-    heard: list[tuple[str, State | None]] = []
+    heard: list[tuple[str, EndState | None]] = []
 
     def watch(name: str, news: News) -> None:
         if isinstance(news, Ending):
@@ -64,16 +63,16 @@ def test_a_killed_child_fails_alone_and_the_others_finish(tmp_path: Path) -> Non
 
     endings = run_many(runs, 1, watch)
     killed, other = endings["killed"], endings["other"]
-    assert killed.state is State.FAILED
+    assert killed.state is EndState.FAILED
     assert killed.error == "Its process was killed by signal 9."
-    assert other.state is State.DONE
+    assert other.state is EndState.DONE
     assert other.reached and other.reached.round == 3
     assert json.loads((tmp_path / "other/summary.json").read_text())["rounds"] == 3
     assert heard == [
         ("killed", None),
-        ("killed", State.FAILED),
+        ("killed", EndState.FAILED),
         ("other", None),
-        ("other", State.DONE),
+        ("other", EndState.DONE),
     ]
     assert set(children()) == before
 
@@ -87,14 +86,14 @@ def test_a_run_pauses_after_its_round_and_goes_on_from_there(tmp_path: Path) -> 
 
     state = tmp_path / "r/state.safetensors"
     first = run(1)
-    assert first.state is State.PAUSED
+    assert first.state is EndState.PAUSED
     assert first.reached and first.reached.round == 1
     assert restore(state).round == 1
     when = state.stat().st_mtime_ns
     assert run(1) == first
     assert state.stat().st_mtime_ns == when, "what was reached before is not touched"
     last = run(3)
-    assert last.state is State.DONE
+    assert last.state is EndState.DONE
     assert last.reached and last.reached.round == 3
     assert first.reached.epsilon < last.reached.epsilon
     assert first.reached.epsilon_all_rounds == pytest.approx(last.reached.epsilon)
@@ -106,9 +105,9 @@ def test_divergence_and_refusals_are_endings(tmp_path: Path) -> None:
     (tmp_path / "refused/experiment.json").write_text("{")
     runs = [PooledRun(tmp_path / "wild", wild), PooledRun(tmp_path / "refused", TINY)]
     endings = run_many(runs, 1, silent)
-    assert endings["wild"].state is State.DIVERGED
+    assert endings["wild"].state is EndState.DIVERGED
     assert "choose a smaller lr" in (endings["wild"].error or "")
-    assert endings["refused"].state is State.FAILED
+    assert endings["refused"].state is EndState.FAILED
     assert "is damaged" in (endings["refused"].error or "")
 
 
@@ -122,7 +121,7 @@ def test_an_event_stops_all_runs_and_starts_no_more(tmp_path: Path) -> None:
             stop.set()
 
     endings = run_many(runs, 1, watch, stop)
-    assert [one.state for one in endings.values()] == [State.INTERRUPTED] * 2
+    assert [one.state for one in endings.values()] == [EndState.INTERRUPTED] * 2
     assert saved_after_the_last_charged_round(tmp_path / "first")
     assert not (tmp_path / "second").exists()
 
@@ -247,11 +246,11 @@ def test_no_jobs_are_refused() -> None:
 NEWS = [
     Going(),
     Going(7),
-    Ending(State.DONE, Standing(3, 0.25, 1.5, 1.5, "Its budget is spent.")),
-    Ending(State.PAUSED, Standing(2, 0.1, "unbounded", "unbounded")),
-    Ending(State.DIVERGED, error="Training diverged."),
-    Ending(State.FAILED, error="The disk is full:\nno space."),
-    Ending(State.INTERRUPTED),
+    Ending(EndState.DONE, Standing(3, 0.25, 1.5, 1.5, "Its budget is spent.")),
+    Ending(EndState.PAUSED, Standing(2, 0.1, "unbounded", "unbounded")),
+    Ending(EndState.DIVERGED, error="Training diverged."),
+    Ending(EndState.FAILED, error="The disk is full:\nno space."),
+    Ending(EndState.INTERRUPTED),
 ]
 
 

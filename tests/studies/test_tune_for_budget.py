@@ -24,7 +24,8 @@ from dpdl.privacy.accounting import Step, calibrate
 from dpdl.privacy.threats import Threat
 from dpdl.studies.folders import search_folder
 from dpdl.studies.held_out import held_out
-from dpdl.studies.pool import Ending, PooledRun, PoolWatch, Standing, State
+from dpdl.studies.pool import PoolWatch
+from dpdl.studies.pool_messages import Ending, EndState, PooledRun, Standing
 from dpdl.studies.schedule import Schedule, schedules
 from dpdl.studies.search import Search, ask
 from dpdl.studies.tuning import tune
@@ -71,7 +72,7 @@ class Scored:
         endings = {}
         for run in runs:
             reached = Standing(run.until or 0, self._score(run.experiment), 1.0, 1.0)
-            endings[run.name] = Ending(State.DONE, reached)
+            endings[run.name] = Ending(EndState.DONE, reached)
             watch(run.name, endings[run.name])
         return endings
 

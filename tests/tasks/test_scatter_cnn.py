@@ -19,7 +19,7 @@ from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.commands import dpdl as command
 
-USUAL = {
+DEFAULT_THREATS = {
     "dataset": "digits",
     "graph": "complete",
     "agents": 3,
@@ -211,7 +211,7 @@ def test_single_precision_on_the_path_of_a_run_agrees() -> None:
 def test_a_few_rounds_lower_the_loss() -> None:
     steps = {"rounds": 40, "lr": 0.5, "momentum": 0.7, "eval_every": 40}
     result = dpdl.train(
-        dpdl.Experiment(**USUAL, **steps, algorithm="d-psgd", noise="none")
+        dpdl.Experiment(**DEFAULT_THREATS, **steps, algorithm="d-psgd", noise="none")
     )
     first, last = result.metrics
     assert result.plan.data.shape == (81, 2, 2) and result.plan.task.size == 16_650
@@ -220,7 +220,9 @@ def test_a_few_rounds_lower_the_loss() -> None:
 
 
 def test_runs_of_a_seed_are_the_same_and_noise_is_that_of_the_accountant() -> None:
-    e = dpdl.Experiment(**USUAL, algorithm="dp-dpsgd", epsilon=8.0, rounds=3, lr=0.5)
+    e = dpdl.Experiment(
+        **DEFAULT_THREATS, algorithm="dp-dpsgd", epsilon=8.0, rounds=3, lr=0.5
+    )
     first, again = dpdl.train(e), dpdl.train(e)
     assert (
         torch.equal(first.models, again.models) and first.plan.grad.noise_multiplier > 0

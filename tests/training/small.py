@@ -7,6 +7,7 @@ from typing import Any
 
 import dpdl
 from dpdl.planning.plan import Plan, plan
+from dpdl.records import Record
 from dpdl.tasks.data import Dataset
 from tests.conftest import small_module
 
@@ -36,6 +37,8 @@ def changed(**options) -> dpdl.Experiment:
 
 def without_time(value: Any) -> Any:
     """A copy of metrics or a summary without what depends on the clock or the place."""
+    if isinstance(value, Record):
+        value = value.to_json()
     if isinstance(value, dict):
         return {
             k: without_time(v)

@@ -129,7 +129,7 @@ def test_a_number_of_one_agents_records_never_crosses(
     run(with_rounds(secure(blobs, rounds=4), tell), links, out=tmp_path / "run")
     assert links.crossed
     assert not any(needle in links.bytes() for needle in needles)
-    assert what in seen.metrics[-1]
+    assert what in seen.metrics[-1].to_json()
 
 
 def test_what_process_0_may_not_know_is_null_and_the_rest_is_measured(
@@ -142,7 +142,9 @@ def test_what_process_0_may_not_know_is_null_and_the_rest_is_measured(
     for measured, known in zip(spread.metrics, alone.metrics, strict=True):
         assert measured["train_loss"] == {"mean": None, "min": None, "max": None}
         assert measured["broken_gradients"] is None
-        assert not {"clip_fraction", "cosine", "coefficient"} & set(measured)
+        assert not {"clip_fraction", "cosine", "coefficient"} & set(
+            measured.diagnostics
+        )
         for name in same:
             assert measured[name] == known[name]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

@@ -13,8 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
+from dpdl.folder.checkpoint import Checkpoint
+from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.verify import verify
+from tests.sites import write_sites, write_test
 
 HOME = Path(__file__).parents[2]
 SECURE = [
@@ -167,3 +171,43 @@ def test_processes_with_disks_of_their_own_stop_go_on_and_keep_their_state(
     assert summary["rounds"] == stopped + 2
     assert summary["train_loss"] is None
     assert verify(folders[0] / "r").agrees
+
+
+def last_of(home: Path) -> Checkpoint:
+    found = RunFolder(home / "r").last()
+    assert found
+    return found
+
+
+def test_a_process_reads_the_files_of_its_own_sites_only(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """Each process has a folder with its own site's file and nothing of the other's."""
+    sites = ["--sites", "site0.npz,site1.npz", "--dataset", "digits"]
+    public = ["--records", "44,40", "--test", "test.npz", "--sigma", "1"]
+    words = ["run", *sites, *public, "--graph", "complete", "--rounds", "3", "--quiet"]
+    words += ["--algorithm", "dp-dpsgd", "--batch", "8", "--json", "--out", "r"]
+    homes = [tmp_path / name for name in ("both", "first", "second")]
+    for home in homes:
+        home.mkdir()
+        write_sites(home, (48, 44))
+        write_test(home)
+    (homes[1] / "site1.npz").unlink()
+    (homes[2] / "site0.npz").unlink()
+    ended = pair.run(
+        *[[*words, "--placement", "gloo"]] * 2,
+        folders=homes[1:],
+    )
+    assert [code for code, _, _ in ended] == [0, 0], ended
+    alone = subprocess.run(
+        [sys.executable, "-m", "dpdl", *words],
+        cwd=homes[0],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found, expected = json.loads(ended[0][1]), json.loads(alone.stdout)
+    for fact in ("accuracy", "train_loss", "consensus_distance", "epsilon"):
+        assert found[fact] == expected[fact]
+    models = [last.state["x"] for last in map(last_of, homes[:2])]
+    assert torch.equal(*models)

@@ -1,14 +1,13 @@
-"""The algorithms, one file each. To add one: write its file, then add its line here.
+"""The algorithms, one file each. To add one, write its file and add its line here.
 
 A package of your own adds one without a line here: an entry point of the group `dpdl.algorithms`
-names its class. So does `module:Class`, wherever a name is asked for.
+names its class. `module:Class` also works wherever the name of an algorithm is expected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
 
 from dpdl.algorithms import outside
 from dpdl.algorithms.async_dpsgd import AsyncDPSGD
@@ -29,9 +28,9 @@ from dpdl.algorithms.pdsl import PDSL
 from dpdl.algorithms.qg_momentum import QGMomentum
 from dpdl.errors import InputError, unknown
 from dpdl.objects import cause
-from dpdl.options import is_option
+from dpdl.options import Value, is_option
 
-NOT_PRIVATE = {"noise": "none", "clip_unit": "none"}
+NOT_PRIVATE: Mapping[str, str] = {"noise": "none", "clip_unit": "none"}
 """What the name of a non-private original stands for."""
 MNIST = frozenset({"mnist", "fashion-mnist"})
 
@@ -40,56 +39,58 @@ MNIST = frozenset({"mnist", "fashion-mnist"})
 class Tuned:
     """Defaults that a search has found for an algorithm, and where they hold."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, Value]
     datasets: frozenset[str]
     graph: str | None = None  # None: any
-    noise: str | None = None  # the rule that sets sigma; None: any
+    rule: str | None = None  # the noise rule, which sets sigma; None: any
 
-    def holds(self, dataset: str, graph: str, noise: str) -> bool:
-        """Whether they are the defaults here."""
-        here = self.graph in (None, graph) and self.noise in (None, noise)
+    def holds(self, dataset: str, graph: str, rule: str) -> bool:
+        """Whether they are the defaults in this setting."""
+        here = self.graph in (None, graph) and self.rule in (None, rule)
         return here and dataset in self.datasets
 
     def __str__(self) -> str:
         """Where they hold."""
         on = f", on a {self.graph}" if self.graph else ""
-        by = f" with noise {self.noise}" if self.noise else ""
+        by = f" with noise {self.rule}" if self.rule else ""
         return f"{' and '.join(sorted(self.datasets, reverse=True))}{on}{by}"
 
 
 @dataclass(frozen=True)
 class Named:
-    """An algorithm that can be asked for by name."""
+    """An algorithm that has a name.
+
+    Where `tuned` values hold, they replace the defaults of the fields. `fixed` are the values of
+    shared options that the name stands for.
+    """
 
     kind: type[Algorithm]
     about: str
-    tuned: tuple[Tuned, ...] = ()  # where they hold, they replace the fields' defaults
-    fixed: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # values of shared options that the name stands for
+    tuned: tuple[Tuned, ...] = ()
+    fixed: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def fields(self) -> dict[str, Field[Any]]:
+    def fields(self) -> dict[str, Field[Value]]:
         """The fields of the class that an experiment can set."""
         found = fields(self.kind)  # type: ignore[arg-type]
         return {f.name: f for f in found if is_option(f)}
 
-    def tuned_for(self, dataset: str, graph: str, noise: str) -> dict[str, Any]:
+    def tuned_for(self, dataset: str, graph: str, rule: str) -> dict[str, Value]:
         """The tuned defaults of a setting."""
-        found: dict[str, Any] = {}
+        found: dict[str, Value] = {}
         for one in self.tuned:
-            if one.holds(dataset, graph, noise):
+            if one.holds(dataset, graph, rule):
                 found |= one.values
         return found
 
 
-def step(lr: float, graph: str | None = None, noise: str | None = None) -> Tuned:
+def step(lr: float, graph: str | None = None, rule: str | None = None) -> Tuned:
     """A step size on MNIST: the best of a search by `dpdl tune`.
 
     All were found on a ring of 10 agents, with 150 rounds at a proven epsilon of 4. A step of DPDL
-    grows with the number of neighbours, so its own hold on a ring only.
+    grows with the number of neighbours, so the step sizes of DPDL hold on a ring only.
     """
-    return Tuned({"lr": lr}, MNIST, graph, noise)
+    return Tuned({"lr": lr}, MNIST, graph, rule)
 
 
 NAMES = {
@@ -158,7 +159,7 @@ def names() -> list[str]:
 
 
 def usable() -> list[str]:
-    """The names whose classes can be imported; all of them are."""
+    """The names whose classes can be imported; this imports all of them."""
     return sorted({*NAMES, *(name for name, _ in outside.importable())})
 
 
@@ -170,13 +171,13 @@ def name_of(kind: type) -> str:
     return outside.name_of(kind)
 
 
-def make(name: str, values: Mapping[str, Any]) -> Algorithm:
+def make(name: str, values: Mapping[str, Value]) -> Algorithm:
     """The algorithm of a name, with the values of an experiment for its fields.
 
-    A field without a value has its default. Values that are no fields are left alone, but for
-    `compress`: if it asks for it, replies leave as signs.
+    A field without a value has its default. Values that are not fields are ignored, except
+    `compress`: unless it is "none", replies leave as signs.
     """
-    kind = named(name).kind
+    kind: Callable[..., Algorithm] = named(name).kind
     known = {f.name for f in fields(kind) if f.init}  # type: ignore[arg-type]
     given = {field: value for field, value in values.items() if field in known}
     try:

@@ -1,22 +1,29 @@
-"""What Algorithm 1 discloses: its update carries the agent's own gradient r without noise of its own.
+"""What Algorithm 1 discloses: its update carries the agent's gradient r without noise of its own.
 
-With b_lm = w_lm^(-1/2), the update of agent l is sum_m b_lm g_ddot^{lm} + alpha N K^l r^l, K^l = sum_m w_lm C^{lm}. A
-listener who knows the noise of the agents J knows the rest of it up to noise zeta of deviation |b| sigma, with
-|b|^2 = sum over m outside J of b_lm^2. The coefficients C^{lm} depend on zeta, too, so the update is
+With b_lm = w_lm^(-1/2), the update of agent l is
+
+    sum_m b_lm g_ddot^{lm} + alpha N K^l r^l,     K^l = sum_m w_lm C^{lm}.
+
+A listener who knows the noise of the agents J knows the rest of it up to noise zeta of deviation
+|b| sigma, with |b|^2 = sum over m outside J of b_lm^2. The coefficients C^{lm} depend on zeta, too,
+so the update is
 
     Y = zeta + beta r + gain K(r, zeta) r,        gain = alpha N / |b|,   beta = b_li / |b|
 
-(in units of C / B and divided by |b|), a curved function of a Gaussian. `docs/privacy.md` proves what follows. Whoever
-compares two data sets that differ in one record compares Y with a shift of zeta by at most
+(in units of C / B and divided by |b|), a curved function of a Gaussian. `docs/privacy.md` proves
+what follows. Whoever compares two data sets that differ in one record compares Y with a shift of
+zeta by at most
 
     own update of agent i:    beta + gain (kappa + w_ii x) / (1 - c)
     another agent's:          beta + gain  w_li (1 - beta^2) x / (1 - c)
-    with   x = largest / (4 rho),   c = gain coupling x,   coupling = sum over hidden m of w_lm b_lm / |b|:
+    with   x = largest / (4 rho),   c = gain coupling x,
+           coupling = sum over hidden m of w_lm b_lm / |b|:
 
-c is how much the un-noised term contracts its own mask, `largest` bounds a batch and rho the length of a noisy answer
-from below. The shift varies with zeta by at most a rate l times the size of two entries of zeta; the log-likelihood
-ratio therefore is that of a shifted Gaussian up to a remainder R, and the round is dominated by a single Gaussian
-release whose mu is a little larger (`dominating`). Above c = 1 nothing is proven.
+c is how much the un-noised term contracts its own mask, `largest` bounds a batch and rho the length
+of a noisy answer from below. The shift varies with zeta by at most a rate l times the size of two
+entries of zeta; the log-likelihood ratio therefore is that of a shifted Gaussian up to a remainder
+R, and the round is dominated by a single Gaussian release whose mu is a little larger
+(`dominating`). Above c = 1 nothing is proven.
 """
 
 from __future__ import annotations
@@ -33,7 +40,7 @@ from dpdl.privacy.accounting import Effect
 from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, Threat
 
 KAPPA = 0.7581
-"""The Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven worst case. 1/2 is attainable."""
+"""Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven bound; 1/2 is attainable."""
 LARGEST = 1e9
 """The noise multiplier beyond which none is looked for: a model may be too small for any."""
 MANY = 10**6
@@ -43,7 +50,7 @@ CLOSE = 1e-6
 
 
 class Update(NamedTuple):
-    """An update that holds what agent i answered, as a listener who knows the noise of some agents sees it."""
+    """An update with an answer of agent i, as a listener sees it who knows the noise of some."""
 
     own: bool  # the update of agent i itself: it holds r as well
     gain: float  # alpha N / |b|
@@ -87,9 +94,8 @@ class Algorithm1:
 
         Whoever sees the cross-gradients subtracts them, which is as if all neighbours were in J.
         """
-        if (
-            self.cosine == "tensor"
-        ):  # the argument needs many entries per cosine, and a bias has few
+        # The proof needs many entries per cosine, and a bias has few.
+        if self.cosine == "tensor":
             return math.inf
         return max(
             self._limit(view) for view in views(graph, self.alpha, agent, threat)
@@ -112,7 +118,10 @@ class Algorithm1:
         )
 
     def effect(self, graph: Graph, agent: int, threat: Threat, at: Setting) -> Effect:
-        """The worst coalition; what is proven of a listener who hears more holds as well, and may be less."""
+        """That of the worst coalition.
+
+        A bound for a listener who hears more holds as well, and may be smaller.
+        """
         if self.cosine == "tensor" or at.sigma <= 0:
             return Effect(0.0)
         hear_more = {
@@ -156,9 +165,8 @@ class Algorithm1:
 
     def _mu(self, view: View, at: Setting) -> float:
         """1 / sigma_eff of one listener; infinity when nothing is proven."""
-        share = (
-            at.failure / 4
-        )  # batches, lengths of answers, two entries of every zeta; a quarter is spare
+        # One quarter each for batches, lengths of answers, two entries of every zeta; one is spare.
+        share = at.failure / 4
         answers = sum(update.hidden for update in view.updates)
         rho = at.sigma * shortest(at.size - 2, share / answers)
         reach = at.sigma * math.sqrt(2 * math.log(len(view.updates) / share))
@@ -174,7 +182,10 @@ class Algorithm1:
     def _shift(
         self, u: Update, largest: int, rho: float, reach: float, sigma: float
     ) -> tuple[float, float] | None:
-        """How far one record shifts zeta, and what the curvature adds to the privacy loss; None if c >= 1."""
+        """How far one record shifts zeta, and what the curvature adds to the privacy loss.
+
+        None if c >= 1.
+        """
         if rho <= 0:
             return None
         x = largest / (4 * rho)
@@ -193,10 +204,10 @@ class Algorithm1:
 
 
 def dominating(mu: float, remainder: float) -> float:
-    """The mu of a Gaussian pair that dominates one of `mu` whose privacy loss is off by at most `remainder`.
+    """The mu of a Gaussian pair that dominates one of `mu` with a loss off by up to `remainder`.
 
-    Two bounds hold, see `docs/privacy.md`: the mu' with the same hockey-stick divergence at epsilon = 0, and
-    mu + 2 R / mu, where the larger loss is larger wherever it is positive.
+    Two bounds hold, see `docs/privacy.md`: the mu' with the same hockey-stick divergence at epsilon
+    = 0, and mu + 2 R / mu, where the larger loss is larger wherever it is positive.
     """
     from scipy.special import log_ndtr, ndtri
 
@@ -210,9 +221,12 @@ def dominating(mu: float, remainder: float) -> float:
 
 
 def shortest(entries: int, failure: float) -> float:
-    """The norm below which that many standard normal entries lie with probability `failure` at most; 0: no bound.
+    """A norm that so many standard normal entries fall below with probability `failure` at most.
 
-    The quantile of chi^2; of very many entries P(chi^2_k <= k - 2 sqrt(k t)) <= exp(-t) (Laurent and Massart, 2000).
+    0 where there is no such bound.
+
+    The quantile of chi^2; of very many entries P(chi^2_k <= k - 2 sqrt(k t)) <= exp(-t) (Laurent
+    and Massart, 2000).
     """
     from scipy.special import gammaincinv
 
@@ -225,7 +239,7 @@ def shortest(entries: int, failure: float) -> float:
 
 @lru_cache(maxsize=4096)
 def views(graph: Graph, alpha: float, agent: int, threat: Threat) -> tuple[View, ...]:
-    """What each coalition of a threat hears of an agent; different coalitions that hear alike are one."""
+    """What each coalition of a threat hears of an agent; those that hear alike count once."""
     around = [int(j) for j in graph.neighbours(agent) if j != agent]
     k = {"final-model": 0, "neighbours": threat.neighbours}.get(
         threat.kind, len(around)

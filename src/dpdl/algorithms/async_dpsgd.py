@@ -1,4 +1,4 @@
-"""A(DP)^2SGD: one agent at a time steps along its own perturbed gradient and averages with one neighbour.
+"""A(DP)^2SGD: one agent at a time steps along its gradient and averages with one neighbour.
 
 Round t is one tick. Agent a is active, b is one of its neighbours, drawn by everybody alike:
 
@@ -6,18 +6,19 @@ Round t is one tick. Agent a is active, b is one of its neighbours, drawn by eve
     x^b <- (x^a + x^b) / 2
     x^a <- (x^a + x^b) / 2 - eta g          (with x^b from before the tick)
 
-All other agents keep their models and send nothing. a is uniform over the agents, b over the neighbours of a. The
-weights of W are not used, only who is a neighbour of whom.
+All other agents keep their models and send nothing. a is uniform over the agents, b over the
+neighbours of a. The weights of W are not used, only who is a neighbour of whom.
 
-Xu, Zhang and Wang, "A(DP)^2SGD: Asynchronous Decentralized Parallel Stochastic Gradient Descent with Differential
-Privacy" (2020): AD-PSGD of Lian et al. (2018) with the Gaussian mechanism. What we do differently: the ticks follow a
-public order instead of the speed of the agents, so that a run can be repeated and accounted for; and the gradient is
-taken at the model of the same tick, while in the papers others may have averaged into it since. Every sample is
-clipped; the original bounds gradients by assumption. That a meets exactly one neighbour, and that both keep half of
-each other's model, is AD-PSGD's usual choice; its theory allows other doubly stochastic matrices.
+Xu, Zhang and Wang, "A(DP)^2SGD: Asynchronous Decentralized Parallel Stochastic Gradient Descent
+with Differential Privacy" (2020): AD-PSGD of Lian et al. (2018) with the Gaussian mechanism. What
+we do differently: the ticks follow a public order instead of the speed of the agents, so that a run
+can be repeated and accounted for; and the gradient is taken at the model of the same tick, while in
+the papers others may have averaged into it since. Every sample is clipped; the original bounds
+gradients by assumption. That a meets exactly one neighbour, and that both keep half of each other's
+model, is the default of AD-PSGD; its theory allows other doubly stochastic matrices.
 
-What leaves in a tick are the two models as they were before it. The gradient of a tick leaves in a later one, when its
-owner meets somebody, but is paid for when it is computed.
+What leaves in a tick are the two models as they were before it. The gradient of a tick leaves in a
+later one, when its owner meets somebody, but is paid for when it is computed.
 """
 
 from __future__ import annotations
@@ -60,12 +61,13 @@ class AsyncDPSGD(Stepped):
         return Activated(self.seed)
 
     def meeting(self, graph: Graph, t: int) -> tuple[int, int | None]:
-        """The active agent of tick t, and its neighbour (None: it has none). Public, the same for all."""
+        """The active agent of tick t, and its neighbour, if any: public, the same for all."""
         a = self.disclosure.agent(graph, t)
         around = [int(j) for j in graph.neighbours(a) if j != a]
-        return a, around[
-            generator(self.seed, "partner", t).integers(len(around))
-        ] if around else None
+        if not around:
+            return a, None
+        chosen = generator(self.seed, "partner", t).integers(len(around))
+        return a, around[chosen]
 
     def init(self, x: Tensor) -> State:
         """Nothing but the models is remembered."""
@@ -106,9 +108,8 @@ def _answer_of(
         edges=net.selves.edges[here], host=net.selves.host[here]
     )
     only = [batches[k] for k in visits.host.tolist()]
-    alone = visits._replace(
-        host=visits.host.new_zeros(len(only))
-    )  # a is the only agent of what is asked
+    # Agent a is the only one whose gradient is computed, so its row is row 0.
+    alone = visits._replace(host=visits.host.new_zeros(len(only)))
     return grad.own(x[here], only, alone, t)._replace(visits=visits)
 
 

@@ -20,6 +20,7 @@ from dpdl.options import (
     DECAY,
     MOMENTUM,
     Range,
+    Value,
     option,
 )
 from dpdl.privacy.releases import Release
@@ -50,14 +51,14 @@ class StepShown(NamedTuple):
     """Where an eavesdropper finds the step that an agent's model took in a round."""
 
     channel: str = "model"
-    same_round: bool = (
-        False  # the message of round t has the step of round t, not of t - 1
-    )
-    at_mixed: bool = (
-        False  # the gradient was taken at the mixed model, not at the agent's own
-    )
-    gossip: bool = False  # the channel carries several steps of accelerated gossip
-    hidden_because: str = ""  # why no two recorded rounds show it; empty: they do
+    same_round: bool = False
+    """Whether the message of round t has the step of round t, and not that of t - 1."""
+    at_mixed: bool = False
+    """Whether the gradient was taken at the mixed model, and not at the agent's own."""
+    gossip: bool = False
+    """Whether the channel carries several steps of accelerated gossip."""
+    hidden_because: str = ""
+    """Why no two recorded rounds show the step; empty: they do."""
 
 
 class Calibration(NamedTuple):
@@ -73,11 +74,11 @@ class Calibration(NamedTuple):
 class Algorithm(ABC):
     """One way to learn together, as a frozen dataclass. Its fields are its options.
 
-    A field that is named like a shared option of an experiment (`seed`, `rounds`, `clip`, ...) is set
-    from the experiment, and is no option of its own.
+    A field that is named like a shared option of an experiment (`seed`, `rounds`, `clip`, ...) is
+    not an option of the algorithm: it is set from the experiment.
 
-    Below the methods that every algorithm has are the questions that the rest of the package asks,
-    with the answers that most algorithms give.
+    After the methods that every algorithm implements come the questions that the rest of the
+    package asks, with the answers that most algorithms give.
     """
 
     @property
@@ -119,8 +120,8 @@ class Algorithm(ABC):
     """Names in `Info` that are computed from perturbed gradients alone."""
     shows_step: ClassVar[StepShown] = StepShown()
     """Where its steps show on the wire."""
-    example: ClassVar[Mapping[str, Any]] = {}
-    """Values for options whose defaults are refused, so that it can be tried without being asked."""
+    example: ClassVar[Mapping[str, Value]] = {}
+    """Values for options whose defaults it refuses, so that tests and tables can run it."""
 
     # ------------------------------------------------------------------ questions
     def check(self, graph: Graph) -> None:  # noqa: B027
@@ -128,34 +129,34 @@ class Algorithm(ABC):
 
     @property
     def needs_shared_seed(self) -> str | None:
-        """Why everybody must know the seed, so that noise cannot be secure; None: nobody must."""
+        """Why all agents must know the seed, which rules out secure noise; None: they need not."""
         return None
 
     @property
     def unproven_because(self) -> str | None:
-        """Why no amount of noise proves anything, as a clause; None: some does."""
+        """Why no amount of noise gives a guarantee, as a clause; None: enough noise does."""
         return None
 
     @property
     def caveat(self) -> str | None:
-        """A sentence that every privacy statement about it must contain."""
+        """A sentence that every privacy statement about it must contain, if any."""
         return None
 
     @property
     def public_records(self) -> int:
-        """How many records it needs that are taken as public."""
+        """The number of records that it needs and that count as public."""
         return 0
 
     @property
     def period(self) -> int:
-        """After how many rounds the pattern of its messages repeats."""
+        """The number of rounds after which the pattern of its messages repeats."""
         return 1
 
     @property
     def compressible(self) -> bool:
         """Whether it sends cross-gradients, and its bound holds when they leave compressed.
 
-        Whoever says so has a bound against an eavesdropper that takes what was received as known.
+        True promises a bound against an eavesdropper that holds for any received messages.
         """
         return False
 
@@ -184,12 +185,12 @@ class Algorithm(ABC):
 
 
 def momentum_option(default: float = 0.7) -> Any:
-    """The field of an algorithm that has a momentum."""
+    """A field for the momentum of an algorithm."""
     return option(default, "momentum beta", check=MOMENTUM, search=Range(0, 0.95))
 
 
 def local_steps_option() -> Any:
-    """The field of an algorithm that does not exchange in every round."""
+    """A field for algorithms that do not exchange in every round."""
     return option(
         1,
         "rounds tau from one exchange to the next",

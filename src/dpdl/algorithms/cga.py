@@ -1,25 +1,28 @@
 """CGA: cross-gradients, combined by a small quadratic problem so that they do not conflict.
 
-Esfandiari, Tan, Jiang, Balu, Herron, Hegde, Sarkar, "Cross-Gradient Aggregation for Decentralized Learning from Non-IID
-Data", 2021.
+Esfandiari, Tan, Jiang, Balu, Herron, Hegde, Sarkar, "Cross-Gradient Aggregation for Decentralized
+Learning from Non-IID Data", 2021.
 
-Round t, agent i, with x = x^i_{t-1}, m = m^i_{t-1} and g_ddot^{ij} as in DPDL (clipped and perturbed at j):
+Round t, agent i, with x = x^i_{t-1}, m = m^i_{t-1} and g_ddot^{ij} as in DPDL (clipped and
+perturbed at j):
 
     g   = w_ii g_ddot^{ii},   rows of M: m_j = w_ij g_ddot^{ij},  j in N_i without i
     v   = argmin  1/2 v' (M M' + 1e-12 diag(M M')) v + (M g)' v    over  v_j >= margin
     g~  = g + M' v
     m  <- beta m + g~,   x <- sum_{j in N_i} w_ij x^j - eta m
 
-With margin 0 this is the dual of projecting g on {z : M z >= 0}: a small step against g~ raises no neighbour's loss to
-first order, g~ is no longer than g, and <g, g~> = ||g~||^2. When no two gradients conflict, g~ = g: the neighbours' are
-left out. A margin adds at least that share of every neighbour's gradient.
+With margin 0 this is the dual of projecting g on {z : M z >= 0}: a small step against g~ raises no
+neighbour's loss to first order, g~ is no longer than g, and <g, g~> = ||g~||^2. When no two
+gradients conflict, g~ = g: the neighbours' are left out. A margin adds at least that share of every
+neighbour's gradient.
 
-DP-CGA is CGA with clipped and perturbed gradients, which the DPDL paper compares with. The self-gradient is perturbed
-as the others are, so all that leaves agent j is computed from its |N_j| Gaussian releases of the round.
+DP-CGA is CGA with clipped and perturbed gradients, which the DPDL paper compares with. The
+self-gradient is perturbed as the others are, so all that leaves agent j is computed from its |N_j|
+Gaussian releases of the round.
 
-What we do differently: the ridge is relative to the length of every row, so that the direction scales with the
-gradients; public code adds 1e-12 whatever their length. The margin of 0.5 is public code's too, and so is one problem
-per parameter tensor, which is off by default.
+What we do differently: the ridge is relative to the length of every row, so that the direction
+scales with the gradients; public code adds 1e-12 whatever their length. The margin of 0.5 is public
+code's too, and so is one problem per parameter tensor, which is off by default.
 """
 
 from __future__ import annotations
@@ -58,7 +61,10 @@ RIDGE = 1e-12
 """Of the problem with rows of unit length: equal rows share a multiplier."""
 SWEEPS = 100
 SHORT = 1e-200
-"""A row that is shorter than this, times the direction's length, counts as zero; its multiplier would be no number."""
+"""Shorter rows, relative to the direction's length, count as zero.
+
+Their multipliers would not be finite.
+"""
 
 
 @final
@@ -144,7 +150,10 @@ class CGA(Stepped):
 
 
 def multipliers(g: Tensor, net: Part, sizes: tuple[int, ...], margin: float) -> Tensor:
-    """What agent i multiplies w_ij g^{ij} with, piece by piece: (asks, pieces) float64; 1 for its own gradient."""
+    """The multipliers of w_ij g^{ij}, piece by piece: (asks, pieces), float64.
+
+    That of an agent's own gradient is 1.
+    """
     out = net.w.new_ones(len(g), len(sizes))
 
     def one(a: int) -> None:
@@ -163,9 +172,9 @@ def multipliers(g: Tensor, net: Part, sizes: tuple[int, ...], margin: float) -> 
 def multipliers_of(rows: Sequence[Tensor], g: Tensor, margin: float) -> Vector:
     """Argmin over v >= margin of 1/2 ||M' v + g||^2, with a ridge, for the rows of M: (rows,).
 
-    Solved for y_j = v_j ||m_j|| and rows of unit length, so that no scale is too large or too small. A row that adds
-    nothing to the direction has the margin as its multiplier. Scalar products are taken pair by pair: the bits of a
-    matrix product depend on its shape.
+    Solved for y_j = v_j ||m_j|| and rows of unit length, so that no scale is too large or too
+    small. A row that adds nothing to the direction has the margin as its multiplier. Scalar
+    products are taken pair by pair: the bits of a matrix product depend on its shape.
     """
     v = np.full(len(rows), margin)
     (to, length), units = _unit(g), [_unit(row) for row in rows]
@@ -186,7 +195,7 @@ def multipliers_of(rows: Sequence[Tensor], g: Tensor, margin: float) -> Vector:
 
 
 def _unit(row: Tensor) -> tuple[Tensor, float]:
-    """A row over its length, and its length; first over its largest entry, whose square may not be a number."""
+    """Unit vector and norm; scaled first so that squares cannot overflow."""
     largest = float(row.abs().max())
     if largest == 0:
         return row, 0.0
@@ -196,9 +205,10 @@ def _unit(row: Tensor) -> tuple[Tensor, float]:
 
 
 def _above(gram: Vector, slope: Vector) -> Vector:
-    """Argmin over u >= 0 of 1/2 u' (gram + ridge) u + slope' u, for a positive semidefinite gram with diagonal 1.
+    """Argmin over u >= 0 of 1/2 u' (gram + ridge) u + slope' u.
 
-    With gram + ridge = A' A it is non-negative least squares, ||A u - b|| with A' b = -slope.
+    `gram` is positive semidefinite with diagonal 1. With gram + ridge = A' A it is non-negative
+    least squares, ||A u - b|| with A' b = -slope.
     """
     from scipy.optimize import nnls
 
@@ -210,13 +220,14 @@ def _above(gram: Vector, slope: Vector) -> Vector:
         return _polished(gram, slope, np.asarray(nnls(A, b, maxiter=100 * len(b))[0]))
     except RuntimeError:
         raise RunFailed(
-            f"CGA found no combination of {len(b)} neighbours' gradients in {100 * len(b)} steps; "
+            f"CGA found no combination of {len(b)} neighbours' gradients in "
+            f"{100 * len(b)} steps; "
             "choose another margin or seed."
         ) from None
 
 
 def _polished(gram: Vector, slope: Vector, u: Vector) -> Vector:
-    """One entry after the other to its best value, until nothing moves: rows that cancel can mislead `nnls`."""
+    """Each entry in turn to its best value, until nothing moves: cancelling rows mislead `nnls`."""
     for _ in range(SWEEPS):
         before = u.copy()
         for k in range(len(u)):

@@ -1,19 +1,22 @@
-"""Sign compression of cross-gradients with error feedback, around any algorithm that exchanges them.
+"""Sign compression of cross-gradients with error feedback, for any algorithm that sends them.
 
-As in CompCGA (Esfandiari et al., "Cross-Gradient Aggregation", 2021), after Karimireddy, Rebjock, Stich, Jaggi, "Error
-Feedback Fixes SignSGD and other Gradient Compression Schemes", 2019. At agent j, for the answer g to neighbour i:
+As in CompCGA (Esfandiari et al., "Cross-Gradient Aggregation", 2021), after Karimireddy, Rebjock,
+Stich, Jaggi, "Error Feedback Fixes SignSGD and other Gradient Compression Schemes", 2019. At agent
+j, for the answer g to neighbour i:
 
     p = g + e_ij
-    q = mean |p| sign(p), for every parameter tensor          (D bits and one float32 per tensor leave)
+    q = mean |p| sign(p), for every parameter tensor
     e_ij <- p - q
 
-so the sum of all q is the sum of all g up to the last e_ij. An agent's answer to itself never leaves, and is exact; the
-public code compresses it as well. A zero counts as positive, since a bit has two values.
+D bits and one float32 per tensor leave. So the sum of all q is the sum of all g up to the last
+e_ij. An agent's answer to itself never leaves, and is exact; the public code compresses it as well.
+A zero counts as positive, since a bit has two values.
 
-Privacy. e and q are computed from perturbed answers alone, so that an eavesdropper, who now sees less, learns no more.
-Where an algorithm mixes received answers with an un-noised gradient (Algorithm 1), its bound against an eavesdropper
-takes what was received as known and fixed, whatever it is; it still holds. Bounds against those who hear less count on
-Gaussian noise in what they did not hear. A sign has no such noise, so `Overheard` gives them the eavesdropper's.
+Privacy. e and q are computed from perturbed answers alone, so that an eavesdropper, who now sees
+less, learns no more. Where an algorithm mixes received answers with an un-noised gradient
+(Algorithm 1), its bound against an eavesdropper takes what was received as known and fixed,
+whatever it is; it still holds. Bounds against those who hear less count on Gaussian noise in what
+they did not hear. A sign has no such noise, so `Overheard` gives them the eavesdropper's.
 """
 
 from __future__ import annotations
@@ -50,7 +53,10 @@ ERROR = "error"
 @final
 @dataclass(frozen=True)
 class Compressed(Algorithm):
-    """An algorithm whose replies leave as signs; its state has an error row for every neighbour: (agents, slots, D)."""
+    """An algorithm whose replies leave as signs.
+
+    Its state has an error row for every neighbour: (agents, slots, D).
+    """
 
     algorithm: Algorithm
 
@@ -201,9 +207,8 @@ class Signs:
         free: Mapping[int, tuple[int, int]],
     ) -> None:
         """`free` says where the error of a visit is kept; one memory serves one reply."""
-        self.error = (
-            error.clone()
-        )  # (agents, slots, D); replies write what they left out
+        # (agents, slots, D); replies write what they left out.
+        self.error = error.clone()
         self._sizes = sizes
         self._free = dict(free)
 
@@ -234,7 +239,7 @@ class Signs:
 
 
 def slots(net: Net) -> dict[int, tuple[int, int]]:
-    """Where the error of a visit that leaves is kept, by its number: (row of the host, number of the asker)."""
+    """Where the error of a visit is kept, by its number: (row of the host, number of the asker)."""
     found: dict[int, tuple[int, int]] = {}
     count = [0] * len(net.agents)
     for k, ((i, j), host) in enumerate(
@@ -252,7 +257,7 @@ def width(sizes: tuple[int, ...]) -> int:
 
 
 def encode(row: Tensor, sizes: tuple[int, ...]) -> Bytes:
-    """A row as its signs and the mean size of the entries of every parameter tensor: (width,) bytes."""
+    """A row as its signs and the mean absolute entry of each parameter tensor: (width,) bytes."""
     scales = np.array(
         [float(part.abs().mean()) if len(part) else 0.0 for part in row.split(sizes)],
         "<f4",
@@ -261,7 +266,7 @@ def encode(row: Tensor, sizes: tuple[int, ...]) -> Bytes:
 
 
 def decode(message: Tensor, sizes: tuple[int, ...], like: Tensor) -> Tensor:
-    """The row that a message stands for, in the number type of `like`: plus or minus the scale of its tensor."""
+    """The row of a message, in the number type of `like`: plus or minus the scale of its tensor."""
     data = message.numpy()
     bits, scales = np.split(data, [len(data) - 4 * len(sizes)])
     positive = np.unpackbits(bits, count=sum(sizes)).astype(bool)

@@ -1,16 +1,20 @@
-"""D-PSGD with noise that neighbours share: one adds what the other subtracts, so most of it cancels in the average.
+"""D-PSGD with noise that neighbours share: one adds what the other subtracts.
 
-Round t, agent i, with z^i, z^{ij} ~ N(0, sigma^2 C^2 I) and z^{ij} = -z^{ji} a secret of i and j alone:
+Most of it cancels in the average.
+
+Round t, agent i, with z^i, z^{ij} ~ N(0, sigma^2 C^2 I) and z^{ij} = -z^{ji} a secret of i and j
+alone:
 
     g~^i = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z^i + c sum_{j in N_i - i} z^{ij})
     m <- beta m + g~,   x <- sum_{j in N_i} w_ij x^j - eta m
 
-This is DECOR (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, The Privacy Power of Correlated Noise in
-Decentralized Learning, 2024) with the accountant of this project and an optional momentum, which stays local.
+This is DECOR (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, The Privacy Power of Correlated
+Noise in Decentralized Learning, 2024) with the accountant of this project and an optional momentum,
+which stays local.
 
-Nobody but i and j may know z^{ij}. Here it is drawn from the seed of the simulation; agents of different organisations
-would agree on a key per link first, on a channel that nobody else hears. It gives no protection against
-anyone who knows it: see `PairedNoise`.
+Nobody but i and j may know z^{ij}. Here it is drawn from the seed of the simulation; agents of
+different organisations would agree on a key per link first, on a channel that nobody else hears. It
+gives no protection against anyone who knows it: see `PairedNoise`.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Decor(DPSGD):
-    """D-PSGD whose gradients carry noise that cancels between neighbours; nothing more is sent for it."""
+    """D-PSGD with noise that cancels between neighbours; nothing more is sent for it."""
 
     correlation: float = option(
         3.0,

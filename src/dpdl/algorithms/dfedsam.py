@@ -3,19 +3,22 @@
 Round t, agent i, both gradients on the same batch:
 
     g_1 = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z_1)
-    g_2 = (1/B) (sum_b clip_C(grad F(x^i + rho g_1 / ||g_1||; zeta^i_b)) + z_2),   z_1, z_2 ~ N(0, sigma^2 C^2 I)
+    g_2 = (1/B) (sum_b clip_C(grad F(x^i + rho g_1 / ||g_1||; zeta^i_b)) + z_2)
+    z_1, z_2 ~ N(0, sigma^2 C^2 I)
     m^i <- beta m^i + g_2,   x^i <- x^i - eta m^i
     every local_steps-th round:  x^i <- sum_{j in N_i} w_ij x^j
 
-Shi, Shen, Wei, Sun, Yuan, Wang and Tao, "Improving the Model Consistency of Decentralized Federated Learning" (2023),
-which has no privacy. What we do differently: one local step is one round, so local_steps rounds are one round of the
-paper. Gradients are clipped and perturbed, and that includes the ascent direction: a clean g_1 would move the point at
-which g_2 is taken by up to 2 rho, as far as the records like, and the noise on g_2 is made for a change of C / B at a
-point that does not depend on them. With a perturbed g_1 that point is computed from a release. Two releases on one
-batch amount to one with noise multiplier sigma / sqrt(2).
+Shi, Shen, Wei, Sun, Yuan, Wang and Tao, "Improving the Model Consistency of Decentralized Federated
+Learning" (2023), which has no privacy. What we do differently: one local step is one round, so
+local_steps rounds are one round of the paper. Gradients are clipped and perturbed, and that
+includes the ascent direction: a clean g_1 would move the point at which g_2 is taken by up to 2
+rho, as far as the records like, and the noise on g_2 is made for a change of C / B at a point that
+does not depend on them. With a perturbed g_1 that point is computed from a release. Two releases on
+one batch amount to one with noise multiplier sigma / sqrt(2).
 
-Our reading: momentum is local, is not mixed, and goes on after an exchange; weight decay belongs to the step, not to
-the ascent. A zero g_1 has no direction: no ascent. The paper's variant with several gossip steps is not here.
+Our reading: momentum is local, is not mixed, and goes on after an exchange; weight decay belongs to
+the step, not to the ascent. A zero g_1 has no direction: no ascent. The paper's variant with
+several gossip steps is not here.
 """
 
 from __future__ import annotations
@@ -97,11 +100,17 @@ class DFedSAM(Stepped):
         )
 
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
-        """Models; the declared sensitivity is that of the step, given the ascent direction, a release before it."""
+        """Models, with the sensitivity of the step.
+
+        It is declared for a given ascent direction, which is a release before it.
+        """
         moves = (
             None if grad.clip.sensitivity is None else self.lr * grad.clip.sensitivity
         )
-        what = "x - eta m: two perturbed gradients a round, the second at a model that the first has moved"
+        what = (
+            "x - eta m: two perturbed gradients a round, the second at a model that the "
+            "first has moved"
+        )
         return (Release("model", True, what, moves, grad.noise_multiplier),)
 
 
@@ -110,9 +119,8 @@ def ascent(g: Tensor, radius: float) -> Tensor:
     out = g.new_zeros(g.shape)
 
     def one(k: int) -> None:
-        row = g[
-            k
-        ].clone()  # a row of its own is aligned alike on every placement, and so are the bits of its norm
+        # A copy is aligned alike on every placement, so its norm has the same bits.
+        row = g[k].clone()
         norm = float(row.norm())
         if norm > 0:
             out[k] = row * (radius / norm)

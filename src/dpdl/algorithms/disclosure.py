@@ -1,8 +1,9 @@
 """What a round of an algorithm discloses about one agent's records, measured in Gaussian releases.
 
-All that an agent lets out in a round is computed from some releases `clipped gradient + N(0, (sigma C / B)^2 I)` on one
-batch. Several of them amount to a single release with a smaller noise multiplier sigma_eff. `exposure` is
-(sigma / sigma_eff)^2: for m independent releases it is m. The accountant believes it, so it is derived here.
+All that an agent lets out in a round is computed from some releases `clipped gradient + N(0, (sigma
+C / B)^2 I)` on one batch. Several of them amount to a single release with a smaller noise
+multiplier sigma_eff. `exposure` is (sigma / sigma_eff)^2: for m independent releases it is m. The
+accountant believes it, so it is derived here.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from dpdl.privacy.accounting import Effect
 from dpdl.privacy.threats import EAVESDROPPER, Threat
 
 MOST_COALITIONS = 5_000
-"""More coalitions than this are not tried one by one; the eavesdropper, who sees more, stands in for the worst."""
+"""More coalitions than this are not tried one by one.
+
+The eavesdropper, who sees more than any of them, stands in for the worst.
+"""
 AS_EAVESDROPPER = "upper bound: counted as the eavesdropper"
 """The proof against those who hear less, where no smaller exposure is derived for them."""
 BLOCK = 256
-"""So many rounds of `Activated` are drawn at a time."""
+"""Number of rounds of `Activated` that are drawn at a time."""
 
 
 class Setting(NamedTuple):
@@ -47,7 +51,7 @@ class Disclosure(Protocol):
 
     @property
     def adaptive(self) -> bool:
-        """Whether an answer of a round depends, through others of the same round, on the same batch."""
+        """Whether an answer depends, through another one of its round, on the same batch."""
         ...
 
     @property
@@ -60,7 +64,7 @@ class Disclosure(Protocol):
         ...
 
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
-        """(sigma / sigma_eff)^2 for a large sigma: a round in single Gaussian releases; inf if unbounded."""
+        """(sigma / sigma_eff)^2 for a large sigma; infinite if nothing is proven."""
         ...
 
     def effect(self, graph: Graph, agent: int, threat: Threat, at: Setting) -> Effect:
@@ -70,7 +74,7 @@ class Disclosure(Protocol):
     def sigma(
         self, graph: Graph, agent: int, threat: Threat, at: Setting, effective: float
     ) -> float:
-        """The smallest noise multiplier whose `effect` has at least the noise multiplier `effective`."""
+        """The smallest noise multiplier whose `effect` has a sigma of at least `effective`."""
         ...
 
     def rounds(self, graph: Graph, agent: int, rounds: int) -> int:
@@ -82,7 +86,7 @@ class Disclosure(Protocol):
         ...
 
     def proof(self, threat: Threat) -> str:
-        """How `exposure` is derived against a listener, in a phrase; `docs/proofs.md` lists them."""
+        """How `exposure` is derived against a listener, as a phrase for `docs/proofs.md`."""
         ...
 
 
@@ -141,10 +145,10 @@ class EveryRound(Proportional):
 @final
 @dataclass(frozen=True)
 class OwnGradients(EveryRound):
-    """All that leaves is computed from `count` perturbed gradients of the agent's batch, at models of its own.
+    """All that leaves is computed from `count` perturbed gradients at the agent's own models.
 
-    Whoever hears the models may solve for each of them, so no listener is promised more. The second one is taken at a
-    model that the first has moved.
+    Whoever hears the models may solve for each of them, so no listener is promised more. The second
+    one is taken at a model that the first has moved.
     """
 
     count: int = 1
@@ -173,7 +177,10 @@ class OwnGradients(EveryRound):
 @final
 @dataclass(frozen=True)
 class CrossGradients(EveryRound):
-    """All that leaves is computed from |N_i| perturbed gradients: at the agent's own model and at its neighbours'."""
+    """All that leaves is computed from |N_i| perturbed gradients.
+
+    They are taken at the agent's own model and at its neighbours'.
+    """
 
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
         """|N_i|: exact against an eavesdropper, an upper bound against those who see less."""
@@ -183,7 +190,10 @@ class CrossGradients(EveryRound):
         """Post-processing; one draw of the batch serves all answers."""
         if threat != EAVESDROPPER:
             return AS_EAVESDROPPER
-        return "computed from |N_i| Gaussian releases on one draw, all but one of them sent as they are"
+        return (
+            "computed from |N_i| Gaussian releases on one draw, all but one of them sent "
+            "as they are"
+        )
 
 
 @final
@@ -191,10 +201,11 @@ class CrossGradients(EveryRound):
 class PairedNoise(EveryRound):
     """One perturbed gradient per agent, with noise beside it that cancels between neighbours.
 
-    A listener hears all gradients of a round at once. Those whose secrets it lacks have, entry by entry, noise of
-    covariance sigma^2 (I + c^2 L): L is the Laplacian of the links between them. A record moves one of them by at most
-    C / B, so it is as well hidden as in one release with sigma_eff^-2 = ((I + c^2 L)^-1)_ii sigma^-2. That is between
-    1 / n, for large c and n agents whose links hold together, and 1, for one whose neighbours all tell what they know.
+    A listener hears all gradients of a round at once. Those whose secrets it lacks have, entry by
+    entry, noise of covariance sigma^2 (I + c^2 L): L is the Laplacian of the links between them. A
+    record moves one of them by at most C / B, so it is as well hidden as in one release with
+    sigma_eff^-2 = ((I + c^2 L)^-1)_ii sigma^-2. That is between 1 / n, for large c and n agents
+    whose links hold together, and 1, for one whose neighbours all tell what they know.
     """
 
     correlation: float  # c
@@ -212,7 +223,10 @@ class PairedNoise(EveryRound):
     def proof(self, threat: Threat) -> str:
         """Exact for who has no secret: all gradients of a round follow from the models."""
         if threat.kind == "neighbours":
-            return "upper bound: Laplacian of the links outside the worst K, who hear everything as well"
+            return (
+                "upper bound: Laplacian of the links outside the worst K, who hear "
+                "everything as well"
+            )
         return "exact: Laplacian of hidden links"
 
     def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
@@ -228,10 +242,10 @@ class PairedNoise(EveryRound):
 @final
 @dataclass(frozen=True)
 class Activated(Proportional):
-    """One agent is active in a round, and all that it lets out of it is computed from one perturbed gradient.
+    """One agent is active in a round, and releases one perturbed gradient of it.
 
-    Who is active is a public draw: uniform, independent of all records, known before the run. So an agent pays for its
-    own active rounds only, and no amplification is claimed for the draw.
+    Who is active is a public draw: uniform, independent of all records, known before the run. So an
+    agent pays for its own active rounds only, and no amplification is claimed for the draw.
     """
 
     seed: int = field(repr=False)

@@ -1,34 +1,42 @@
-"""DPDL: cross-gradients, calibrated by cosine similarity, with momentum (Yuan, Xiao, Wang, Li; Algorithm 1).
+"""DPDL: cross-gradients, calibrated by cosine similarity, with momentum.
+
+Algorithm 1 of Yuan, Xiao, Wang and Li.
 
 Round t, agent i, with x = x^i_{t-1}, v = v^i_{t-1}:
 
-    g_ddot^{ij} = (1/B) (sum_b clip_C(grad F(x^i; zeta^j_b)) + z^{ij}),  z^{ij} ~ N(0, sigma^2 C^2 I)   (computed at j)
-    g_hat^{ii}  = the same without noise, at i                                                          (never sent)
+    g_ddot^{ij} = (1/B) (sum_b clip_C(grad F(x^i; zeta^j_b)) + z^{ij})
+    z^{ij} ~ N(0, sigma^2 C^2 I)
+    g_hat^{ii}  = the same without noise, at i
     C^{ij}  = 1 / (1 + exp(cos(g_ddot^{ij}, r)))
     g~^i    = sum_{j in N_i} g_ddot^{ij} / (sqrt(w_ij) N) + alpha w_ij C^{ij} r
     v~      = beta v + g~^i,   x~ = x - eta v~
     v, x   <- sum_{j in N_i} w_ij v~^j,  sum_{j in N_i} w_ij x~^j
 
-`DPDL` takes r = g_hat^{ii}, as the paper's Algorithm 1 does: the update then carries an un-noised gradient, and the
-noise in it can be subtracted by whoever saw the cross-gradients. `SoundDPDL` takes r = g_ddot^{ii}: everything that
-leaves agent j is then computed from its |N_j| Gaussian releases of the round.
+g_ddot^{ij} is computed at j and sent to i; g_hat^{ii} is never sent. `DPDL` takes r = g_hat^{ii},
+as the paper's Algorithm 1 does: the update then carries an un-noised gradient, and the noise in it
+can be subtracted by whoever saw the cross-gradients. `SoundDPDL` takes r = g_ddot^{ii}: everything
+that leaves agent j is then computed from its |N_j| Gaussian releases of the round.
 
-With secure randomness noise lies on a grid, and a gradient that is added to it afterwards would show between the steps.
-There `DPDL` draws noise once more, of the same deviation, and adds it to all that an update has of its own gradient:
+With secure randomness noise lies on a grid, and a gradient that is added to it afterwards would
+show between the steps. There `DPDL` draws noise once more, of the same deviation, and adds it to
+all that an update has of its own gradient:
 
-    g_ddot^{ii} / (sqrt(w_ii) N) + alpha K r   becomes   ((1 + alpha N sqrt(w_ii) K) r + z) / (sqrt(w_ii) N),
+    g_ddot^{ii} / (sqrt(w_ii) N) + alpha K r
+        becomes   ((1 + alpha N sqrt(w_ii) K) r + z) / (sqrt(w_ii) N),
 
-rounded once. K = sum_j w_ij C^{ij} is still computed from g_ddot^{ii}, which then goes nowhere else.
+rounded once. K = sum_j w_ij C^{ij} is still computed from g_ddot^{ii}, which then goes nowhere
+else.
 
-What we do differently from the paper's text: a neighbour that holds x^i and receives v~^i computes x~^i itself, so x~
-is not sent. Cosine per parameter tensor, weight decay and step decay are the public code's; all are off by default.
+What we do differently from the paper's text: a neighbour that holds x^i and receives v~^i computes
+x~^i itself, so x~ is not sent. Cosine per parameter tensor, weight decay and step decay are the
+public code's; all are off by default.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
@@ -95,7 +103,7 @@ class Calibrated(Stepped, ABC):
 
     @abstractmethod
     def reference(self, answers: Answers, g: Tensor, part: Part) -> Tensor:
-        """The direction r that every agent of a part calibrates its cross-gradients with: (agents, D)."""
+        """The direction r, (agents, D), that agents calibrate their cross-gradients with."""
 
     @abstractmethod
     def releases(self, grad: PrivateGradient) -> tuple[Release, ...]:
@@ -128,8 +136,9 @@ class Calibrated(Stepped, ABC):
         t: int,
     ) -> tuple[State, Info]:
         """Three exchanges: models, cross-gradients, momenta."""
-        # Agent i sends its model; neighbour j answers with the clipped, perturbed gradient on its own batch.
-        # Some agents are answered after others, so that memory never holds the gradients on all edges.
+        # Agent i sends its model; neighbour j answers with the clipped, perturbed gradient on its
+        # own batch. Some agents are answered after others, so that memory never holds the gradients
+        # on all edges.
         x = state["x"]
         models = net.send("model", x)
         asked = grad.asked(models, batches, net.visits, t)
@@ -164,7 +173,7 @@ class Calibrated(Stepped, ABC):
         grad: PrivateGradient,
         t: int,
     ) -> dict[str, Tensor]:
-        """g~ of some agents from the answers to them, and the mean cosine and coefficient of each."""
+        """g~ of the agents of a part, and the mean cosine and coefficient of each."""
         g = part.reply("gradient", answers.private)
 
         # The less g^{ij} resembles r, the more of r is added to it.
@@ -247,6 +256,31 @@ class DPDL(Calibrated):
         )
 
 
+def equal_noise(graph: Graph, alpha: float) -> None:
+    """The same noise on all answers needs no factors."""
+
+
+def calibrated_noise(graph: Graph, alpha: float) -> np.ndarray:
+    """Factors on sigma, [asker i, host j], that keep 1 / sigma_eff^2 = sum_i 1 / sigma_ij^2.
+
+    sigma_ij^2 is proportional to 1 / c_ij, the weight that the update gives to that noise: c_ij is
+    w_ij^(-1/2) for a neighbour's model and w_jj^(-1/2) + alpha N / 2 for the agent's own.
+    """
+    W = graph.W
+    c = np.divide(1.0, np.sqrt(W), out=np.zeros_like(W), where=W > 0)
+    c[np.diag_indices(len(graph))] += alpha * len(graph) / 2
+    mean = c.sum(axis=0) / graph.sizes
+    squares = np.divide(mean, c, out=np.ones_like(c), where=c > 0)
+    return np.asarray(np.sqrt(squares))
+
+
+SPLITS: Mapping[str, Callable[[Graph, float], np.ndarray | None]] = {
+    "calibrated": calibrated_noise,
+    "equal": equal_noise,
+}
+"""How the noise is divided among the answers of an agent, by the name of the split."""
+
+
 @final
 @dataclass(frozen=True)
 class SoundDPDL(Calibrated):
@@ -256,14 +290,17 @@ class SoundDPDL(Calibrated):
         "equal",
         "'calibrated' gives less noise to the answers that the update weighs more, at "
         "the same epsilon",
-        names=("calibrated", "equal"),
+        names=tuple(SPLITS),
     )
 
     public_diagnostics = frozenset({"cosine", "coefficient"})
 
     @property
     def disclosure(self) -> Disclosure:
-        """All that leaves is computed from |N_i| releases; `noise_factors` keeps their sum of precisions."""
+        """All that leaves is computed from |N_i| releases.
+
+        `noise_factors` keep the sum of their precisions.
+        """
         return CrossGradients()
 
     def reference(self, answers: Answers, g: Tensor, part: Part) -> Tensor:
@@ -275,19 +312,8 @@ class SoundDPDL(Calibrated):
         return _channels(grad, "beta v + g~: perturbed gradients only")
 
     def noise_factors(self, graph: Graph) -> np.ndarray | None:
-        """Factors on sigma, (asker i, host j), that leave 1 / sigma_eff^2 = sum_i 1 / sigma_ij^2 as it is.
-
-        sigma_ij^2 is proportional to 1 / c_ij, with c_ij = w_ij^(-1/2) for a neighbour's model and
-        w_jj^(-1/2) + alpha N / 2 for the agent's own: the weight that the update gives to that noise.
-        """
-        if self.noise_split == "equal":
-            return None
-        c = np.divide(
-            1.0, np.sqrt(graph.W), out=np.zeros_like(graph.W), where=graph.W > 0
-        )
-        c[np.diag_indices(len(graph))] += self.alpha * len(graph) / 2
-        mean = c.sum(axis=0) / graph.sizes
-        return np.asarray(np.sqrt(np.divide(mean, c, out=np.ones_like(c), where=c > 0)))
+        """Those of the split that was chosen."""
+        return SPLITS[self.noise_split](graph, self.alpha)
 
 
 def _channels(grad: PrivateGradient, momentum: str) -> tuple[Release, ...]:
@@ -305,7 +331,10 @@ def _channels(grad: PrivateGradient, momentum: str) -> tuple[Release, ...]:
 
 
 def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Cosine of g[k] and r[i[k]], piece by piece: (asks, pieces). A zero vector has no direction: cosine 0."""
+    """Cosine of g[k] and r[i[k]], piece by piece: (asks, pieces).
+
+    A zero vector has no direction: its cosine is 0.
+    """
     along, square = products(g, r, i.tolist(), sizes)
     lengths = square.sqrt() * products(r, r, range(len(r)), sizes)[1].sqrt()[i]
     return (along / lengths).where(lengths > 0, along.new_zeros(())).to(g.dtype)
@@ -314,15 +343,19 @@ def similarity(g: Tensor, r: Tensor, i: Tensor, sizes: tuple[int, ...]) -> Tenso
 def coefficient(cosine: Tensor) -> Tensor:
     """1 / (1 + exp(S)) of every entry, one by one.
 
-    Torch's sigmoid takes entries in groups and the rest singly, by two formulas that now and then differ in the last
-    bit; which entries are the rest depends on how many asks this process has, and so on the placement.
+    Torch's sigmoid takes entries in groups and the rest singly, by two formulas that now and then
+    differ in the last bit; which entries are the rest depends on how many asks this process has,
+    and so on the placement.
     """
     values = [1 / (1 + math.exp(s)) for s in cosine.flatten().tolist()]
     return cosine.new_tensor(values).view(cosine.shape)
 
 
 def spread(values: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """One value per piece -> one per entry, (agents, D); the value of the only piece fits every entry, (agents, 1)."""
+    """One value per piece -> one per entry: (agents, D).
+
+    A single piece stays (agents, 1), which fits every entry.
+    """
     return (
         values
         if len(sizes) == 1

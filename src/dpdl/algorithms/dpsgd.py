@@ -1,18 +1,21 @@
 """D-PSGD with private gradients, and momentum SGD in which momenta are mixed too.
 
-Round t, agent i, with g~^i = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z^i),  z^i ~ N(0, sigma^2 C^2 I), taken at
-the model before mixing:
+Round t, agent i, with g~^i = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z^i),  z^i ~ N(0, sigma^2
+C^2 I), taken at the model before mixing:
 
     `DPSGD`     m <- beta m + g~,   x <- sum_{j in N_i} w_ij x^j - eta m
-    `DMSGD`     v~ = beta v + g~,   x~ = x - eta v~,   v, x <- sum_{j in N_i} w_ij v~^j,  sum_{j in N_i} w_ij x~^j
+    `DMSGD`     v~ = beta v + g~,   x~ = x - eta v~
+                v, x <- sum_{j in N_i} w_ij v~^j,  sum_{j in N_i} w_ij x~^j
 
-`DPSGD` with beta = 0 is D-PSGD (Lian et al., Can Decentralized Algorithms Outperform Centralized Algorithms?, 2017)
-with the noise of A(DP)^2SGD (Xu, Zhang, Wang, 2020), which has no momentum and does not wait for slow agents. Here
-rounds are synchronous, clipping is per sample unless asked otherwise, and momentum is an option; it stays local.
-`DMSGD` is the decentralized momentum SGD of Yu, Jin, Yang (On the Linear Speedup Analysis of Communication Efficient
-Momentum SGD, 2019), as we read it. It is DPDL with g~^i in place of the calibrated gradient: the ablation.
+`DPSGD` with beta = 0 is D-PSGD (Lian et al., Can Decentralized Algorithms Outperform Centralized
+Algorithms?, 2017) with the noise of A(DP)^2SGD (Xu, Zhang, Wang, 2020), which has no momentum and
+does not wait for slow agents. Here rounds are synchronous, clipping is per sample unless asked
+otherwise, and momentum is an option; it stays local. `DMSGD` is the decentralized momentum SGD of
+Yu, Jin, Yang (On the Linear Speedup Analysis of Communication Efficient Momentum SGD, 2019), as we
+read it. It is DPDL with g~^i in place of the calibrated gradient: the ablation.
 
-Everything that leaves agent i in a round is computed from one Gaussian release on its batch and from what others sent.
+Everything that leaves agent i in a round is computed from one Gaussian release on its batch and
+from what others sent.
 """
 
 from __future__ import annotations

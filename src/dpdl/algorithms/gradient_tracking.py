@@ -1,17 +1,19 @@
-"""Gradient tracking (DSGT): every agent follows an estimate of the average gradient instead of its own gradient.
+"""Gradient tracking (DSGT): every agent follows an estimate of the average gradient.
 
 Round t, agent i, where g~^i_t is its clipped and perturbed gradient at x^i_t, and y_0 = g~_0 = 0:
 
     y^i_t     = sum_{j in N_i} w_ij y^j_{t-1} + g~^i_t - g~^i_{t-1}
     x^i_{t+1} = sum_{j in N_i} w_ij (x^j_t - eta y^j_t)
 
-The mean of all y^i is the mean of all g~^i in every round, so that the agents settle at the common optimum with a
-constant step, however much their data differ (Pu and Nedic, Distributed stochastic gradient tracking methods, 2021).
+The mean of all y^i is the mean of all g~^i in every round, so that the agents settle at the common
+optimum with a constant step, however much their data differ (Pu and Nedic, Distributed stochastic
+gradient tracking methods, 2021).
 
-What we do differently: the paper has neither clipping nor noise. g~^i_t is perturbed once and kept, and the very same
-vector is subtracted a round later; fresh noise on the difference would turn the mean of the trackers into a random
-walk. All that leaves agent i in a round is computed from this one release and from earlier ones. The first tracker
-is the first gradient, as in the paper; we get it by starting from zero, so that every round has one gradient.
+What we do differently: the paper has neither clipping nor noise. g~^i_t is perturbed once and kept,
+and the very same vector is subtracted a round later; fresh noise on the difference would turn the
+mean of the trackers into a random walk. All that leaves agent i in a round is computed from this
+one release and from earlier ones. The first tracker is the first gradient, as in the paper; we get
+it by starting from zero, so that every round has one gradient.
 """
 
 from __future__ import annotations
@@ -52,11 +54,11 @@ class GradientTracking(Stepped):
         grad: PrivateGradient,
         t: int,
     ) -> tuple[State, Info]:
-        """Two exchanges: trackers and stepped models. `state["y"]` is the tracker after mixing, W y."""
+        """Two exchanges: trackers and stepped models. `state["y"]` is the mixed tracker, W y."""
         x = state["x"]
         g, info = self.own_gradient(x, batches, net, grad, t)
         y = state["y"] + g - state["g"]
-        # Both rows must be sent: x is a mean over neighbours of i that a neighbour of i does not hear.
+        # Both rows must be sent: x is a mean of rows that a neighbour of i may not hear.
         return {
             "x": net.mix("model", x - self.eta(t) * y),
             "y": net.mix("tracker", y),

@@ -7,22 +7,25 @@ Round t, agent i, where g~^i_t is its clipped and perturbed gradient at x^i_t:
     y^i_t     = D^i_t + mu b^i_{t-1}
     x^i_{t+1} = x^i_t - eta_t y^i_t
 
-(Aketi, Hashemi and Roy, Global Update Tracking: A Decentralized Learning Algorithm for Heterogeneous Data, 2023.) All
-of b belongs to one round, the previous one, as in the authors' public code for training. The models then cancel:
+(Aketi, Hashemi and Roy, Global Update Tracking: A Decentralized Learning Algorithm for
+Heterogeneous Data, 2023.) All of b belongs to one round, the previous one, as in the authors'
+public code for training. The models then cancel:
 
     b_t = W y_t - g~_t,     x_{t+1} = W x_t - eta_t (g~_t + mu b_{t-1})
 
-so b needs no step size of another round, and eta may decay. With mu = 0 it is D-PSGD. The mean of all b^i is zero, so
-the mean of all y^i is the mean of all g~^i. At rest (1 - mu) g~ = (W x - x) / eta: mu takes that share off the
-heterogeneity that pulls the models apart, and mu = 1 leaves none.
+so b needs no step size of another round, and eta may decay. With mu = 0 it is D-PSGD. The mean of
+all b^i is zero, so the mean of all y^i is the mean of all g~^i. At rest (1 - mu) g~ = (W x - x) /
+eta: mu takes that share off the heterogeneity that pulls the models apart, and mu = 1 leaves none.
 
-What we do differently: the paper has neither clipping nor noise. The public code sends the change of a model; ours
-sends the new model, and a neighbour, who remembers W x_t, finds W y_t = (W x_t - W x_{t+1}) / eta_t: one row as well.
-The public code takes the gradient at the mixed model; ours is taken at the agent's own, so that mu = 0 is D-PSGD.
+What we do differently: the paper has neither clipping nor noise. The public code sends the change
+of a model; ours sends the new model, and a neighbour, who remembers W x_t, finds W y_t = (W x_t - W
+x_{t+1}) / eta_t: one row as well. The public code takes the gradient at the mixed model; ours is
+taken at the agent's own, so that mu = 0 is D-PSGD.
 
-Mixing alone is stable only if 1 + (1 + 2 mu) lambda_N > 0, lambda_N the smallest eigenvalue of W, and a gradient whose
-derivative is h needs eta h < (1 + (1 + 2 mu) lambda_N) / (1 + mu). Both follow from z^2 - ((1 + mu) lambda - eta h) z +
-mu (lambda - eta h) = 0, the equation of a common eigenvector, at z = -1; the derivation is ours.
+Mixing alone is stable only if 1 + (1 + 2 mu) lambda_N > 0, lambda_N the smallest eigenvalue of W,
+and a gradient whose derivative is h needs eta h < (1 + (1 + 2 mu) lambda_N) / (1 + mu). Both follow
+from z^2 - ((1 + mu) lambda - eta h) z + mu (lambda - eta h) = 0, the equation of a common
+eigenvector, at z = -1; the derivation is ours.
 """
 
 from __future__ import annotations
@@ -49,7 +52,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class GUT(Stepped):
-    """D-PSGD that corrects a step by how far the last one was from its neighbours' and from its own gradient."""
+    """D-PSGD with a correction to every step.
+
+    It is how far the last step was from those of the neighbours and from the agent's own gradient.
+    """
 
     tracking: float = option(
         0.1,
@@ -68,12 +74,13 @@ class GUT(Stepped):
             return
         most = (-1 / smallest - 1) / 2
         raise InputError(
-            f"With tracking = {self.tracking:g} GUT diverges on this graph, whose weights have the eigenvalue "
-            f"{smallest:.3g}: give a tracking below {most:.3g}, or another graph."
+            f"With tracking = {self.tracking:g} GUT diverges on this graph, whose weights "
+            f"have the eigenvalue {smallest:.3g}: give a tracking below {most:.3g}, or another "
+            "graph."
         )
 
     def init(self, x: Tensor) -> State:
-        """No correction in the first round. `wx`, the mixed models, is known after the first exchange."""
+        """No correction in the first round; `wx`, the mixed models, is known after it."""
         return {"x": x, "b": x.new_zeros(x.shape)}
 
     def round(
@@ -84,7 +91,7 @@ class GUT(Stepped):
         grad: PrivateGradient,
         t: int,
     ) -> tuple[State, Info]:
-        """One exchange: the new models. The first round also needs the models that the agents start from."""
+        """One exchange: the new models. The first round also needs the initial models."""
         x, eta = state["x"], self.eta(t)
         wx = state["wx"] if "wx" in state else net.mix("model", x)
         g, info = self.own_gradient(x, batches, net, grad, t)

@@ -1,19 +1,21 @@
 """Momentum tracking: every agent follows an estimate of the average momentum.
 
-Round t, agent i, where g~^i is its clipped and perturbed gradient at x^i, and u = c = 0 at the start:
+Round t, agent i, where g~^i is its clipped and perturbed gradient at x^i, and u = c = 0 at the
+start:
 
     u^i <- beta u^i + g~^i
     x^i <- sum_{j in N_i} w_ij x^j - eta (u^i - c^i)
     c^i <- sum_{j in N_i} w_ij (c^j - u^j) + u^i
 
-c^i is how far the momentum of agent i is from the average; the c^i sum to zero, so the mean of all u^i - c^i is the
-mean of all momenta. The agents settle at the common optimum with a constant step, for any beta in [0, 1) (Takezawa,
-Bao, Niwa, Sato and Yamada, Momentum Tracking: Momentum Acceleration for Decentralized Deep Learning on Heterogeneous
-Data, 2023).
+c^i is how far the momentum of agent i is from the average; the c^i sum to zero, so the mean of all
+u^i - c^i is the mean of all momenta. The agents settle at the common optimum with a constant step,
+for any beta in [0, 1) (Takezawa, Bao, Niwa, Sato and Yamada, Momentum Tracking: Momentum
+Acceleration for Decentralized Deep Learning on Heterogeneous Data, 2023).
 
-What we do differently: the paper has neither clipping nor noise. g~^i is perturbed once; since u^i is kept, the same
-noise is in it and in c^i. The authors' public code starts from u = c = (g - average g) / (1 - beta), for which it sums
-the first gradients of all agents; ours starts from zero, which needs no such sum and changes only the first rounds.
+What we do differently: the paper has neither clipping nor noise. g~^i is perturbed once; since u^i
+is kept, the same noise is in it and in c^i. The authors' public code starts from u = c = (g -
+average g) / (1 - beta), for which it sums the first gradients of all agents; ours starts from zero,
+which needs no such sum and changes only the first rounds.
 """
 
 from __future__ import annotations
@@ -37,14 +39,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class MomentumTracking(Stepped):
-    """Combine, then adapt: an agent steps along its own tracker u - c. Without momentum it is gradient tracking."""
+    """Combine, then adapt: an agent steps along its own tracker u - c.
+
+    Without momentum it is gradient tracking.
+    """
 
     momentum: float = momentum_option()
 
     disclosure = OwnGradients()
 
     def init(self, x: Tensor) -> State:
-        """Momenta and corrections start at zero; the corrections must sum to zero over all agents."""
+        """Momenta and corrections start at zero; over all agents the corrections sum to zero."""
         return {"x": x, "u": x.new_zeros(x.shape), "c": x.new_zeros(x.shape)}
 
     def round(

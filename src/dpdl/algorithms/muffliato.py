@@ -2,20 +2,24 @@
 
     y^0 = x - eta g~,   y^1 = W y^0,   y^{k+1} = gamma W y^k + (1 - gamma) y^{k-1},   x <- y^K
 
-with g~^i = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z^i), z^i ~ N(0, sigma^2 C^2 I), so that the noise on the
-update has standard deviation eta sigma C / B. With rho = max(|lambda_2|, |lambda_N|) and s = sqrt(1 - rho^2):
+with g~^i = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z^i), z^i ~ N(0, sigma^2 C^2 I), so that
+the noise on the update has standard deviation eta sigma C / B. With rho = max(|lambda_2|,
+|lambda_N|) and s = sqrt(1 - rho^2):
 
     gamma = 2 / (1 + s),     K = ceil(ln N / sqrt(1 - |lambda_2|)) unless given
 
-Where one mixing already gives the mean (rho = 0: one agent, or a complete graph with equal weights), K = 1.
+Where one mixing already gives the mean (rho = 0: one agent, or a complete graph with equal
+weights), K = 1.
 
-The algorithm is Muffliato-SGD (Cyffers, Even, Bellet, Massoulié, Muffliato: Peer-to-Peer Privacy Amplification for
-Decentralized Optimization and Averaging, 2022). What we do differently: the original does not clip before it adds
-noise; its public code puts (1 + lambda_2) / 2 in place of rho, and for vectors it starts the recursion from y^{-1} = 0,
-which changes the mean. With y^1 = W y^0 the mean is kept.
+The algorithm is Muffliato-SGD (Cyffers, Even, Bellet, Massoulié, Muffliato: Peer-to-Peer Privacy
+Amplification for Decentralized Optimization and Averaging, 2022). What we do differently: the
+original does not clip before it adds noise; its public code puts (1 + lambda_2) / 2 in place of
+rho, and for vectors it starts the recursion from y^{-1} = 0, which changes the mean. With y^1 = W
+y^0 the mean is kept.
 
-Everything that leaves agent i in a round is computed from one Gaussian release on its batch and from what others sent.
-That is the level that is accounted for. `dpdl.algorithms.pairwise` says what a single agent learns from one call.
+Everything that leaves agent i in a round is computed from one Gaussian release on its batch and
+from what others sent. That is the level that is accounted for. `dpdl.algorithms.pairwise` says what
+a single agent learns from one call.
 """
 
 from __future__ import annotations
@@ -60,8 +64,8 @@ class Muffliato(Stepped):
         """A graph that hardly mixes has no default number of steps."""
         if self.gossip_steps is None and round(graph.lambda2, DIGITS) == 1:
             raise InputError(
-                f"Muffliato cannot choose gossip_steps: the spectral gap of {graph!r} is {graph.spectral_gap:.1e}. "
-                "Give gossip_steps, or a graph that mixes."
+                f"Muffliato cannot choose gossip_steps: the spectral gap of {graph!r} is "
+                f"{graph.spectral_gap:.1e}. Give gossip_steps, or a graph that mixes."
             )
 
     def init(self, x: Tensor) -> State:
@@ -101,9 +105,9 @@ class Muffliato(Stepped):
 def gossip(y: Tensor, net: Net, steps: int) -> Tensor:
     """y^K = P_K(W) y^0 by K messages of every agent: the mean stays, the rest shrinks.
 
-    With r = rho / (1 + s), the part of y^0 on an eigenvector of W with |lambda| <= rho is multiplied by at most
-    r^K (1 + K s) in size, and by just that if |lambda| = rho: for lambda = rho cos(a) the recursion has the solution
-    P_k = r^k (cos(k a) + s cos(a) sin(k a) / sin(a)).
+    With r = rho / (1 + s), the part of y^0 on an eigenvector of W with |lambda| <= rho is
+    multiplied by at most r^K (1 + K s) in size, and by just that if |lambda| = rho: for lambda =
+    rho cos(a) the recursion has the solution P_k = r^k (cos(k a) + s cos(a) sin(k a) / sin(a)).
     """
     gamma = acceleration(net.graph)
     before, now = y, net.mix("gossip", y)

@@ -1,20 +1,21 @@
 """NGM: the mean of the gradients in the neighbourhood, over models and over data.
 
-Aketi, Kodge, Roy, "Neighborhood Gradient Mean: An Efficient Decentralized Learning Method for Non-IID Data", 2023;
-first called neighborhood gradient clustering.
+Aketi, Kodge, Roy, "Neighborhood Gradient Mean: An Efficient Decentralized Learning Method for
+Non-IID Data", 2023; first called neighborhood gradient clustering.
 
-Round t, agent i, with x = x^i_{t-1}, m = m^i_{t-1} and g_ddot^{ij} as in DPDL (x^i on the records of j, clipped and
-perturbed at j):
+Round t, agent i, with x = x^i_{t-1}, m = m^i_{t-1} and g_ddot^{ij} as in DPDL (x^i on the records
+of j, clipped and perturbed at j):
 
     g~  = (1 - a) sum_{j in N_i} w_ij g_ddot^{ji}  +  a sum_{j in N_i} w_ij g_ddot^{ij}
     m  <- beta m + g~,   x <- sum_{j in N_i} w_ij x^j - eta m
 
-The first sum needs no message: agent i computed all of it, on its own records. With a = 0 no gradient is sent, with
-a = 1 the second sum stands alone.
+The first sum needs no message: agent i computed all of it, on its own records. With a = 0 no
+gradient is sent, with a = 1 the second sum stands alone.
 
-The noise is ours, on every gradient: all that leaves agent i is computed from its |N_i| Gaussian releases of the round.
-With a = 0 only their sum leaves (`OwnMean`). The public code takes the self-gradient at the mixed model; we take all at
-the models that were sent. Its momentum is Nesterov's or quasi-global; ours is plain.
+The noise is ours, on every gradient: all that leaves agent i is computed from its |N_i| Gaussian
+releases of the round. With a = 0 only their sum leaves (`OwnMean`). The public code takes the
+self-gradient at the mixed model; we take all at the models that were sent. Its momentum is
+Nesterov's or quasi-global; ours is plain.
 """
 
 from __future__ import annotations
@@ -53,10 +54,16 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class OwnMean(EveryRound):
-    """All that leaves is computed from sum_j w_ij g_ddot^{ji}: one record moves it by at most C / B, as w sums to 1."""
+    """All that leaves is computed from sum_j w_ij g_ddot^{ji}.
+
+    One record moves that sum by at most C / B, because the weights sum to 1.
+    """
 
     def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
-        """1 / sum_j w_ij^2, as the sum has noise sigma (C / B) sqrt(sum_j w_ij^2); |N_i| for equal weights."""
+        """1 / sum_j w_ij^2, which is |N_i| for equal weights.
+
+        The sum has noise sigma (C / B) sqrt(sum_j w_ij^2).
+        """
         return float(1 / (graph.W[agent] ** 2).sum())
 
     def proof(self, threat: Threat) -> str:
@@ -71,7 +78,7 @@ class OwnMean(EveryRound):
 @final
 @dataclass(frozen=True)
 class NGM(Stepped):
-    """Means of gradients: of the neighbours' models on the agent's records, and of its model on theirs."""
+    """Means of gradients: neighbours' models on the agent's records, and its model on theirs."""
 
     momentum: float = momentum_option()
     data_share: float = option(

@@ -1,6 +1,6 @@
-"""Algorithms that are not in this package: of entry points, of `module:Class`, and of notebooks.
+"""Algorithms of other code: entry points of installed packages, `module:Class`, and notebooks.
 
-Their code runs when they are asked for, and it may fail; every failure is one sentence.
+Their code runs only when they are chosen or listed, and it may fail: every failure is one sentence.
 """
 
 from __future__ import annotations

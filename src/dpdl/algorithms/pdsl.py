@@ -1,23 +1,27 @@
-"""PDSL: cross-gradients, weighted by how much each neighbour's adds to the accuracy on public records.
+"""PDSL: cross-gradients, weighted by what each adds to the accuracy on public records.
 
 Round t, agent i, with x = x^i, v = v^i:
 
-    g_ddot^{ij} = (1/B) (sum_b clip_C(grad F(x^i; zeta^j_b)) + z^{ij}),  z^{ij} ~ N(0, sigma^2 C^2 I)   (computed at j)
-    a(S)    = accuracy on the public records of (1/|S|) sum_{j in S} (x - eta g_ddot^{ij}),  a({}) = accuracy of x
-    phi^{ij} = mean over some orders of N_i of  a(those before j, and j) - a(those before j)     (Shapley value of j)
-    pi^{ij} = max(0, phi^{ij}) / sum_{k in N_i} max(0, phi^{ik}),  or 1 / |N_i| if no value is positive
+    g_ddot^{ij} = (1/B) (sum_b clip_C(grad F(x^i; zeta^j_b)) + z^{ij})
+    z^{ij} ~ N(0, sigma^2 C^2 I)
+    a(S)    = accuracy on the public records of (1/|S|) sum_{j in S} (x - eta g_ddot^{ij}),
+              a({}) = accuracy of x
+    phi^{ij} = mean over some orders of N_i of  a(those before j, and j) - a(those before j)
+    pi^{ij} = max(0, phi^{ij}) / sum_{k in N_i} max(0, phi^{ik}),
+              or 1 / |N_i| if no value is positive
     v~      = beta v + sum_{j in N_i} pi^{ij} g_ddot^{ij},   x~ = x - eta v~
     v, x   <- sum_{j in N_i} w_ij v~^j,  sum_{j in N_i} w_ij x~^j
 
-Wang, Yuan, Wang and Li, "PDSL: Privacy-Preserved Decentralized Stochastic Learning with Heterogeneous Data
-Distribution" (2025). From the paper: perturbed cross-gradients, Shapley values of the neighbours by Monte-Carlo orders
-on public validation records, gradients weighted by the normalised values, momentum and gossip. Our reading: the value
-of an empty coalition, the normalisation, and the weights when no value is positive. When all orders are not more than
-`permutations`, each is taken once and the values are exact. As in `dpdl`, a neighbour that holds x^i and receives v~^i
-computes x~^i itself.
+Wang, Yuan, Wang and Li, "PDSL: Privacy-Preserved Decentralized Stochastic Learning with
+Heterogeneous Data Distribution" (2025). From the paper: perturbed cross-gradients, Shapley values
+of the neighbours by Monte-Carlo orders on public validation records, gradients weighted by the
+normalised values, momentum and gossip. Our reading: the value of an empty coalition, the
+normalisation, and the weights when no value is positive. When all orders are not more than
+`permutations`, each is taken once and the values are exact. As in `dpdl`, a neighbour that holds
+x^i and receives v~^i computes x~^i itself.
 
-The self-gradient in the update is the perturbed one and the validation records are public, so everything that leaves
-agent j is computed from its |N_j| Gaussian releases of the round.
+The self-gradient in the update is the perturbed one and the validation records are public, so
+everything that leaves agent j is computed from its |N_j| Gaussian releases of the round.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from dpdl.algorithms.base import (
     Info,
@@ -38,7 +42,7 @@ from dpdl.algorithms.base import (
 from dpdl.algorithms.disclosure import CrossGradients
 from dpdl.errors import InputError
 from dpdl.keys import generator
-from dpdl.options import AT_LEAST_ONE, SEED, option
+from dpdl.options import AT_LEAST_ONE, SEED, Value, option
 from dpdl.parallel import each
 from dpdl.privacy.releases import Release
 
@@ -75,7 +79,7 @@ class PDSL(Stepped):
     answers_neighbours = True
     compressible = True
     disclosure = CrossGradients()
-    example: ClassVar[Mapping[str, Any]] = {"validation": 100}
+    example: ClassVar[Mapping[str, Value]] = {"validation": 100}
 
     def __post_init__(self) -> None:
         if self.validation < 1:
@@ -121,7 +125,7 @@ class PDSL(Stepped):
     def contributions(
         self, x: Tensor, g: Tensor, net: Part, grad: PrivateGradient, t: int
     ) -> Tensor:
-        """The weight pi of every ask, from the models x (agents, D) and their gradients g (asks, D): (asks,)."""
+        """The weight pi of every ask, from models x (agents, D) and gradients g (asks, D)."""
         accuracy = grad.validate
         if accuracy is None:
             raise InputError(NO_RECORDS)
@@ -144,7 +148,7 @@ class PDSL(Stepped):
         return weight
 
     def orders(self, players: int, agent: int, t: int) -> list[tuple[int, ...]]:
-        """The orders that agent i tries in round t: all of them if they are few enough, otherwise a public draw."""
+        """The orders that an agent tries in round t: all if they are few, else a public draw."""
         if math.factorial(players) <= self.permutations:
             return list(itertools.permutations(range(players)))
         draw = generator(self.seed, "shapley", t, agent)
@@ -178,9 +182,12 @@ def shapley(
     value: Callable[[frozenset[int]], float],
     orders: Sequence[tuple[int, ...]],
 ) -> list[float]:
-    """What each player adds to those before it, on average over the orders; a coalition is evaluated once.
+    """What each player adds to those before it, on average over the orders.
 
-    The values sum to value(all) - value(nobody) for any orders, and with all orders they are the Shapley values.
+    A coalition is evaluated once.
+
+    The values sum to value(all) - value(nobody) for any orders, and with all orders they are the
+    Shapley values.
     """
     known: dict[frozenset[int], float] = {}
     total = [0.0] * players

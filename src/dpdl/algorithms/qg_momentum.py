@@ -1,15 +1,19 @@
-"""Quasi-global momentum: the momentum follows the way that the mixed models went, not the agent's own gradients.
+"""Quasi-global momentum: the momentum follows the mixed models, not the agent's own gradients.
 
-    m = beta mh + g~,   x' = sum_{j in N_i} w_ij (x^j - eta m^j),   mh <- mu mh + (1 - mu) (x - x') / eta,   x <- x'
+    m   = beta mh + g~
+    x'  = sum_{j in N_i} w_ij (x^j - eta m^j)
+    mh <- mu mh + (1 - mu) (x - x') / eta,   x <- x'
 
 with g~^i = (1/B) (sum_b clip_C(grad F(x^i; zeta^i_b)) + z^i), z^i ~ N(0, sigma^2 C^2 I).
 
-This is QG-DSGDm (Lin, Karimireddy, Stich, Jaggi, Quasi-Global Momentum: Accelerating Decentralized Deep Learning on
-Heterogeneous Data, 2021), without the Nesterov step of its variant QG-DSGDm-N. Clipping and noise are ours. eta is the
-step size of the round, also where the difference of models is divided by it.
+This is QG-DSGDm (Lin, Karimireddy, Stich, Jaggi, Quasi-Global Momentum: Accelerating Decentralized
+Deep Learning on Heterogeneous Data, 2021), without the Nesterov step of its variant QG-DSGDm-N.
+Clipping and noise are ours. eta is the step size of the round, also where the difference of models
+is divided by it.
 
-mh is never sent, and it is computed from models that the agent has sent or received. So everything that leaves agent i
-in a round is computed from one Gaussian release on its batch and from what others sent.
+mh is never sent, and it is computed from models that the agent has sent or received. So everything
+that leaves agent i in a round is computed from one Gaussian release on its batch and from what
+others sent.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class QGMomentum(Stepped):
-    """Local momentum replaced by a running mean of (x - x') / eta, which all agents' gradients enter by mixing."""
+    """The momentum is a running mean of (x - x') / eta: mixing puts all gradients into it."""
 
     momentum: float = momentum_option(0.9)
     tracking: float = option(

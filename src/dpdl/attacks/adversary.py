@@ -1,10 +1,12 @@
-"""The adversary: images from a recording. What else it knows is named by its arguments."""
+"""The adversary: images from a recording, and what else it knows (`Knowledge`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +33,40 @@ DEFAULTS = {
 """Iterations and restarts. Peeling gains more from other starts than from more steps."""
 Array = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
-Rebuilt = tuple[Array, Array, Labels]
-"""Images (agents, batch, C, H, W), how well each agent's fit, and the labels that were read off."""
+
+
+@final
+@dataclass(frozen=True)
+class Knowledge:
+    """All that the adversary has and knows; it can be pickled."""
+
+    folder: Path  # of the recording
+    module: nn.Module | None  # in place of the model that the recording names
+    case: AttackCase
+    agents: tuple[int, ...]  # whose records it wants
+    batch: int  # how many records each message is about
+    labels: Labels | None  # (agents, batch); None: it takes those that it reads off
+    pixels: Pixels
+    method: str
+    settings: Settings
+
+
+class Rebuilt(NamedTuple):
+    """What the adversary made of the messages of some agents."""
+
+    images: Array  # (agents, batch, C, H, W)
+    objective: Array  # (agents,), how well they fit
+    labels: Labels  # (agents, batch), read off the last layer; or (agents, 0)
+
+
+Aim = Callable[[Recording, str, int, int | None, int], Target]
+"""Reads off a recording what is to be inverted: `targets.target`."""
 
 
 def network_of(recording: Recording) -> Network | None:
     """The layers of the model; None when they are not known one by one."""
-    return understand(
-        key_dropout(recording.task.module(recording.task.initial)), recording.shape
-    )
+    task = recording.task
+    return understand(key_dropout(task.module(task.initial)), recording.shape)
 
 
 def method_of(recording: Recording, method: str, batch: int) -> str:
@@ -52,68 +79,52 @@ def method_of(recording: Recording, method: str, batch: int) -> str:
             "Method 'peel' reads single images off convolutions with ReLU followed by "
             "linear layers; take 'inverting'."
         )
-    return ("peel" if peels else "inverting") if method == "auto" else method
+    if method == "auto":
+        return "peel" if peels else "inverting"
+    return method
 
 
-def rebuild(
-    folder: Path,
-    module: nn.Module | None,
-    case: AttackCase,
-    agents: Sequence[int],
-    batch: int,
-    labels: Labels | None,
-    pixels: Pixels,
-    method: str,
-    settings: Settings,
-    watch: ShareWatch,
-    aim: Callable[[Recording, str, int, int | None, int], Target] = target,
-) -> Rebuilt:
-    """What the adversary makes of some agents' messages.
-
-    `labels` (agents, batch) are those the adversary knows; None: it takes those that it reads off.
-    `aim` reads off a recording what is to be inverted.
-    """
-    recording = Recording(folder, module)
+def rebuild(known: Knowledge, watch: ShareWatch, aim: Aim = target) -> Rebuilt:
+    """What the adversary makes of some agents' messages."""
+    recording = Recording(known.folder, known.module)
+    case = known.case
     targets = [
-        aim(recording, case.scenario, case.round, case.batch, agent) for agent in agents
+        aim(recording, case.scenario, case.round, case.batch, agent)
+        for agent in known.agents
     ]
     problem = Problem.of(recording.task, targets, recording.shape)
-    read = recovered(problem, batch, settings.seed)
-    known = read if labels is None else torch.from_numpy(labels)
-    if known is None:
+    read = recovered(problem, known.batch, known.settings.seed)
+    labels = read if known.labels is None else torch.from_numpy(known.labels)
+    if labels is None:
         raise InputError(
             "Labels cannot be recovered: the model's last layer has no bias; attack "
             "with known ones."
         )
-    found = _invert(recording, problem, known, pixels, method, settings, watch)
-    none = torch.zeros(len(agents), 0, dtype=torch.int64)
+    found = _invert(recording, problem, labels, known, watch)
+    none = torch.zeros(len(targets), 0, dtype=torch.int64)
     # A search may end nowhere, for instance at a model that diverged.
-    images = pixels.clamp(found.images.nan_to_num(0.0))
+    images = known.pixels.clamp(found.images.nan_to_num(0.0))
     objective = found.objective.nan_to_num(math.inf)
-    return images.numpy(), objective.numpy(), (none if read is None else read).numpy()
+    readable = none if read is None else read
+    return Rebuilt(images.numpy(), objective.numpy(), readable.numpy())
 
 
 def _invert(
     recording: Recording,
     problem: Problem,
     labels: Tensor,
-    pixels: Pixels,
-    method: str,
-    settings: Settings,
+    known: Knowledge,
     watch: ShareWatch,
 ) -> Found:
-    match method:
+    pixels, settings = known.pixels, known.settings
+    match known.method:
         case "peel":
             network = network_of(recording)
             assert network
             return peel(problem, network, labels, pixels, settings, watch)
         case "inverting":
             return invert(problem, labels, pixels, settings, watch)
+        case "idlg":
+            return deep_leakage(problem, labels, labels.shape[1], settings, watch)
         case _:
-            return deep_leakage(
-                problem,
-                labels if method == "idlg" else None,
-                labels.shape[1],
-                settings,
-                watch,
-            )
+            return deep_leakage(problem, None, labels.shape[1], settings, watch)

@@ -1,18 +1,17 @@
-"""Attack a recorded run and score the result.
+"""Attack a recorded run: what was rebuilt, beside the truth.
 
-The adversary's part sees a `Recording`; only scoring knows the records.
-
-Results are kept in the run folder under `attack/`, one file per case, and are not computed twice.
+The adversary sees a `Recording`; only this module knows the records. Reconstructions are kept in
+the run folder under `attack/`, one file per case, and are not computed twice.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
@@ -20,8 +19,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from dpdl.attacks.adversary import DEFAULTS, Rebuilt, method_of, rebuild
-from dpdl.attacks.inverting import Settings, check
+from dpdl.attacks.adversary import DEFAULTS, Knowledge, Rebuilt, method_of, rebuild
+from dpdl.attacks.inverting import Settings, check_invertible
 from dpdl.attacks.metrics import match, pixels_of
 from dpdl.attacks.recorded import Recording
 from dpdl.attacks.targets import AttackCase
@@ -68,10 +67,7 @@ class Effort:
 @final
 @dataclass(frozen=True)
 class Reconstructions:
-    """What came out of a case.
-
-    Reconstructions and truth, image by image in the same order, normalised.
-    """
+    """The result of a case: what was rebuilt and the truth, image by image in one order, normalised."""
 
     case: AttackCase
     method: str
@@ -85,7 +81,11 @@ class Reconstructions:
         return f"Reconstructions({self.case}, {self.method}, {len(self.truth)} targets)"
 
 
-def attack(
+Rebuild = Callable[[Knowledge, ShareWatch], Rebuilt]
+"""The adversary: `adversary.rebuild`."""
+
+
+def reconstruct(
     run_dir: Path,
     cases: Sequence[AttackCase],
     effort: Effort | None = None,
@@ -95,7 +95,7 @@ def attack(
     model: nn.Module | None = None,
     workers: Workers | None = None,
     together: int = TOGETHER,
-    rebuild: Callable[..., Rebuilt] = rebuild,
+    rebuild: Rebuild = rebuild,
     watch: Callable[[AttackCase], ShareWatch] = lambda case: lambda share: None,
 ) -> tuple[list[Reconstructions], Plan]:
     """All cases, those that were done before from their files.
@@ -105,35 +105,34 @@ def attack(
     folder = RunFolder(run_dir)
     recording = Recording(folder.recording, model)
     plan = replan(run_dir, data=data, model=model)
-    if not plan.randomness.repeatable:
-        raise InputError(
-            "A run with secure randomness cannot be scored: nobody knows any more "
-            "which records it used."
-        )
-    if model is None and recording.options["model"] in features.MODELS:
-        raise InputError(
-            f"Model {recording.options['model']} sees features, not pixels; pictures "
-            "from features are not attempted. Features hide nothing: the gradient of a "
-            "linear layer gives those of a single record away exactly."
-        )
-    chosen = list(range(len(recording.W))) if agents is None else list(agents)
-    for agent in chosen:
-        if not 0 <= agent < len(recording.W):
-            raise InputError(
-                f"Agent {agent} cannot be attacked: the run has agents 0 to "
-                f"{len(recording.W) - 1}."
-            )
-    check(recording.task, recording.shape, recording.facts["classes"])
+    _refuse_hopeless(recording, plan)
+    chosen = recording.chosen(agents)
+    check_invertible(recording.task, recording.shape, recording.facts.classes)
     effort, outcomes = effort or Effort(), []
+    pieces = _Pieces(workers or Workers(), together, rebuild)
     for case in cases:
         path = folder.attack / names.reconstructions_of(_name(case, effort, chosen))
         if not path.exists():
-            pieces = _Pieces(workers or Workers(), together, rebuild)
             outcome = _play(recording, plan, case, effort, chosen, pieces, watch(case))
             path.parent.mkdir(exist_ok=True)
             write(path, _packed(outcome))
         outcomes.append(_unpacked(path, case))
     return outcomes, plan
+
+
+def _refuse_hopeless(recording: Recording, plan: Plan) -> None:
+    """Refuse runs whose records nobody can say, and models that see no pixels."""
+    if not plan.randomness.repeatable:
+        raise InputError(
+            "A run with secure randomness cannot be scored: nobody knows any more "
+            "which records it used."
+        )
+    if recording.module is None and recording.facts.model in features.MODELS:
+        raise InputError(
+            f"Model {recording.facts.model} sees features, not pixels; pictures "
+            "from features are not attempted. Features hide nothing: the gradient of a "
+            "linear layer gives those of a single record away exactly."
+        )
 
 
 def truth_of(plan: Plan, case: AttackCase, agent: int) -> tuple[Tensor, Tensor]:
@@ -154,18 +153,19 @@ class _Pieces:
 
     workers: Workers
     together: int  # targets of one piece
-    work: Callable[..., Rebuilt]
+    work: Rebuild
 
-    def rebuild(
-        self,
-        targets: int,
-        piece: Callable[[slice], tuple[Any, ...]],
-        watch: ShareWatch,
-    ) -> list[Rebuilt]:
-        """The results of all pieces; `piece` gives the arguments for some of the targets."""
-        size = self.together
-        parts = [piece(slice(k, k + size)) for k in range(0, targets, size)]
-        return self.workers.each(self.work, parts, watch)
+    def rebuild(self, known: Knowledge, watch: ShareWatch) -> Rebuilt:
+        """What all pieces gave, put together."""
+        parts = [(part,) for part in self._parts(known)]
+        found = self.workers.each(self.work, parts, watch)
+        return Rebuilt(*(np.concatenate(of) for of in zip(*found, strict=True)))
+
+    def _parts(self, known: Knowledge) -> Iterator[Knowledge]:
+        for k in range(0, len(known.agents), self.together):
+            some = slice(k, k + self.together)
+            labels = None if known.labels is None else known.labels[some]
+            yield replace(known, agents=known.agents[some], labels=labels)
 
 
 def _play(
@@ -173,7 +173,7 @@ def _play(
     plan: Plan,
     case: AttackCase,
     effort: Effort,
-    agents: Sequence[int],
+    agents: tuple[int, ...],
     pieces: _Pieces,
     watch: ShareWatch,
 ) -> Reconstructions:
@@ -186,21 +186,30 @@ def _play(
         )
     truth = torch.stack([x[:smallest] for x, _ in truths])
     true_labels = torch.stack([y[:smallest] for _, y in truths])
-    method, pixels = method_of(recording, effort.method, smallest), pixels_of(plan.data)
-    settings = effort.settings(method)
-    known = true_labels.numpy() if case.labels == "known" else None
-
-    def piece(some: slice) -> tuple[Any, ...]:
-        labels = None if known is None else known[some]
-        about = (recording.folder, recording.module, case, agents[some], smallest)
-        return (*about, labels, pixels, method, settings)
-
-    parts = zip(*pieces.rebuild(len(agents), piece, watch), strict=True)
-    images, objective, read = (torch.from_numpy(np.concatenate(of)) for of in parts)
-    found = torch.stack(
-        [one[match(one, its)] for one, its in zip(images, truth, strict=True)]
+    method = method_of(recording, effort.method, smallest)
+    known = Knowledge(
+        recording.folder,
+        recording.module,
+        case,
+        agents,
+        smallest,
+        true_labels.numpy() if case.labels == "known" else None,
+        pixels_of(plan.data),
+        method,
+        effort.settings(method),
     )
-    return Reconstructions(case, method, found, truth, read, true_labels, objective)
+    rebuilt = pieces.rebuild(known, watch)
+    images = torch.from_numpy(rebuilt.images)
+    pairs = zip(images, truth, strict=True)
+    return Reconstructions(
+        case,
+        method,
+        torch.stack([found[match(found, its)] for found, its in pairs]),
+        truth,
+        torch.from_numpy(rebuilt.labels),
+        true_labels,
+        torch.from_numpy(rebuilt.objective),
+    )
 
 
 # ------------------------------------------------------------------ files

@@ -124,7 +124,7 @@ class Problem:
         return torch.cat([part.flatten(1) for part in g.values()], 1)
 
 
-def check(task: Task, shape: tuple[int, ...], classes: int) -> None:
+def check_invertible(task: Task, shape: tuple[int, ...], classes: int) -> None:
     """Refuse a model whose gradient cannot be differentiated once more."""
     row = task.initial.clone()
     problem = Problem.of(task, [Target(row, row, 0)], shape)

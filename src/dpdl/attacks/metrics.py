@@ -31,8 +31,7 @@ from dpdl.tasks.data import Dataset
 WINDOW, SIGMA = 11, 1.5
 K1, K2 = 0.01, 0.03
 MOST_PSNR = 100.0
-"""In files, equal images have this PSNR: JSON has no infinity. It stands for an MSE of 1e-10 of the
-pixels."""
+"""PSNR of equal images in files, since JSON has no infinity: that of an MSE of 1e-10 of pixels."""
 
 Labels = tuple[Tensor, Tensor]
 
@@ -75,7 +74,7 @@ def psnr(x: Tensor, truth: Tensor, pixels: Pixels) -> Tensor:
     Channels are combined before the logarithm, each in units of its own range: `-10 log10(mean_c
     MSE_c / range_c^2)`. So it is the PSNR of the pixels, whatever the normalisation, as long as x
     is in the valid range. (`mean_c range_c^2 / mean_c MSE_c` differs by 0.02 dB on CIFAR-10.) It is
-    infinite for equal images; `ImageScore.numbers` is finite.
+    infinite for equal images; `ImageScore.finite` is not.
     """
     x, truth = _pair(x, truth)
     share = ((x - truth) * per_channel(pixels.std, x)).square().mean((1, 2, 3))
@@ -179,12 +178,9 @@ class ImageScore(NamedTuple):
     ssim: float
     mse_unit: float
 
-    def numbers(self) -> dict[str, float]:
-        """For files and means.
-
-        All are finite, since a PSNR above `MOST_PSNR`, also an infinite one, is `MOST_PSNR`.
-        """
-        return self._replace(psnr=min(self.psnr, MOST_PSNR))._asdict()
+    def finite(self) -> ImageScore:
+        """For files and means: a PSNR above `MOST_PSNR`, also an infinite one, is `MOST_PSNR`."""
+        return self._replace(psnr=min(self.psnr, MOST_PSNR))
 
 
 def score(
@@ -192,7 +188,7 @@ def score(
 ) -> list[ImageScore]:
     """The score of every image, in the order of `truth`, after `match`. Both are normalised.
 
-    ImageScore trivial reconstructions with this too: matching also flatters them.
+    Score trivial reconstructions with this too: matching also flatters them.
     """
     found = found[match(found, truth, labels)]
     unit = pixels.to_unit(found), pixels.to_unit(truth)

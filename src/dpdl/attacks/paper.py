@@ -1,33 +1,33 @@
 """The paper's attack tables: the runs they need, and its numbers beside ours.
 
 The paper does not say which batches it attacked, nor with how many iterations. Ours are batches of
-one record unless others are asked for: what is easiest to rebuild. Its numbers are of round 800.
+one record unless others are chosen: what is easiest to rebuild. Its numbers are of round 800.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from dpdl.attacks.harness import Effort
 from dpdl.experiment.experiment import Experiment
+from dpdl.folder.attack_facts import (
+    AttackedRun,
+    AttackFacts,
+    CaseScores,
+    PaperAndOurs,
+    PaperRow,
+    PlaceFacts,
+)
 from dpdl.folder.run_folder import RunFolder
 from dpdl.graph import build
 from dpdl.paper import ATTACKED_EPSILON, ATTACKED_ROUNDS, attacks
 from dpdl.paper.cells import Place
+from dpdl.records import Json
 from dpdl.training.recording import RecordingRequest
 
-METRICS = ("mse", "psnr", "ssim")
-METHOD = (
-    "batch",
-    "images",
-    "method",
-    "best_trivial_mse",
-    "p_better_than_trivial",
-)
-"""Of a row, what says how its numbers came about."""
 SCENARIOS = "cg,mm"
 OWN_BATCH = 216
 STEP = {"complete": 0.01}
@@ -38,18 +38,20 @@ LeNet die on a complete graph, and then there is nothing in a gradient but its l
 def experiments(place: Place, seed: int) -> dict[str, Experiment]:
     """DPDL without any protection, and with Theorem 1's noise: one round more than is attacked."""
     attacks(*place)  # refuses what is not in the paper
-    common: dict[str, Any] = {
-        "algorithm": "dpdl",
-        **place._asdict(),
-        "seed": seed,
-        "rounds": max(ATTACKED_ROUNDS) + 1,
-        "eval_every": 200,
-    }
+    common = Experiment(
+        algorithm="dpdl",
+        dataset=place.dataset,
+        graph=place.graph,
+        agents=place.agents,
+        seed=seed,
+        rounds=max(ATTACKED_ROUNDS) + 1,
+        eval_every=200,
+    )
     epsilon, step = ATTACKED_EPSILON[place.dataset], STEP.get(place.graph)
     options = {} if step is None else {"lr": step}
     return {
-        "nd": Experiment(**common, noise="none", clip_unit="none", options=options),
-        "dpdl": Experiment(**common, noise="theorem1", epsilon=epsilon),
+        "nd": replace(common, noise="none", clip_unit="none", options=options),
+        "dpdl": replace(common, noise="theorem1", epsilon=epsilon),
     }
 
 
@@ -64,7 +66,7 @@ class PaperAttack:
     def recording_request(
         self, e: Experiment, batches: Iterable[int]
     ) -> RecordingRequest:
-        """One link out of every agent: it carries a cross-gradient of hers, momentum and model."""
+        """One link out of every agent: it carries its cross-gradient, momentum and model."""
         graph = build(e.graph, e.agents, e.weights, e.seed)
         links: dict[int, int] = {}
         for i, j in graph.edges.tolist():
@@ -73,56 +75,67 @@ class PaperAttack:
         sizes = tuple(sorted(batches))
         return RecordingRequest(self.rounds, sizes, frozenset(links.items()))
 
-    def compared(
-        self, rows: Iterable[Mapping[str, Any]], place: Place
-    ) -> list[dict[str, Any]]:
+    def compared(self, rows: Iterable[CaseScores], place: Place) -> list[PaperRow]:
         """Rows of the last round, each metric with the paper's."""
         published, last = attacks(*place), max(self.rounds)
         found = []
         for row in rows:
-            scenario = f"{row['who']}-{row['scenario']}".lower()
-            if row["round"] == last and scenario in published:
+            scenario = f"{row.who}-{row.scenario}".lower()
+            if row.round == last and scenario in published:
                 paper = published[scenario]
-                both = {m: {"paper": paper[m], "ours": row[m]} for m in METRICS}
-                how = {name: row[name] for name in METHOD}
-                about = {**place._asdict(), "scenario": scenario}
-                found.append({**about, **both, **how})
+                found.append(_beside(paper, row, place, scenario))
         return found
+
+
+def _beside(
+    paper: Mapping[str, float], row: CaseScores, place: Place, scenario: str
+) -> PaperRow:
+    return PaperRow(
+        *place,
+        scenario=scenario,
+        mse=PaperAndOurs(paper["mse"], row.mse),
+        psnr=PaperAndOurs(paper["psnr"], row.psnr),
+        ssim=PaperAndOurs(paper["ssim"], row.ssim),
+        batch=row.batch,
+        images=row.images,
+        method=row.method,
+        best_trivial_mse=row.best_trivial_mse,
+        p_better_than_trivial=row.p_better_than_trivial,
+    )
 
 
 PAPER = PaperAttack()
 
 
-def kept(facts: Mapping[str, Any], place: Place, effort: Effort) -> dict[str, Any]:
+def kept(facts: AttackFacts, place: Place, effort: Effort) -> PlaceFacts:
     """What is kept of an attack beside the paper's.
 
     Numbers have 4 digits; with them stands what the attacked runs were worth.
     """
-    rows = [
-        {name: value for name, value in row.items() if name != "run"}
-        for row in facts["rows"]
-    ]
-    runs = {row["who"]: _worth(Path(row["run"])) for row in facts["rows"]}
-    numbers = {
-        "runs": runs,
-        "rows": rows,
-        "trivial": facts["trivial"],
-        "paper": facts["paper"],
-    }
-    what = _what(rows, place.agents, effort)
-    return {**place._asdict(), "what": what, **_short(numbers)}
+    exact = PlaceFacts(
+        dataset=place.dataset,
+        graph=place.graph,
+        agents=place.agents,
+        what=_what(facts.rows, place.agents, effort),
+        runs={row.who: _worth(Path(row.run)) for row in facts.rows if row.run},
+        rows=tuple(replace(row, run=None) for row in facts.rows),
+        trivial=facts.trivial,
+        paper=facts.paper or (),
+    )
+    return PlaceFacts.from_json(_rounded(exact.to_json()))
 
 
-def _worth(run: Path) -> dict[str, Any]:
+def _worth(run: Path) -> AttackedRun:
     summary = RunFolder(run).summary()
     numbers = {name: summary[name] for name in ("rounds", "sigma", "epsilon")}
-    return {"accuracy": summary["accuracy"]["average_model"], **numbers}
+    accuracy = summary["accuracy"]["average_model"]
+    return AttackedRun.from_json({"accuracy": accuracy, **numbers})
 
 
-def _what(rows: Iterable[Mapping[str, Any]], agents: int, effort: Effort) -> str:
-    first = next(iter(rows))
-    images, size = first["images"], first["batch"]
-    settings = effort.settings(first["method"])
+def _what(rows: Sequence[CaseScores], agents: int, effort: Effort) -> str:
+    first = rows[0]
+    images, size = first.images, first.batch
+    settings = effort.settings(first.method)
     records = "one record" if size == 1 else f"{size} records"
     whose = "each agent"
     if images != agents * size:
@@ -130,14 +143,15 @@ def _what(rows: Iterable[Mapping[str, Any]], agents: int, effort: Effort) -> str
     return (
         f"medians over {images} images, {'one' if size == 1 else 'a batch'} of "
         f"{whose}; batches of {records}, played beside a run with batches of "
-        f"{first['own_batch']}; labels {first['labels']}; {first['method']}, "
+        f"{first.own_batch}; labels {first.labels}; {first.method}, "
         f"{settings.iterations} iterations, {settings.restarts} starts"
     )
 
 
-def _short(value: Any) -> Any:
+def _rounded(value: Json) -> Json:
+    """Every number with 4 digits after the point."""
     if isinstance(value, dict):
-        return {name: _short(part) for name, part in value.items()}
+        return {name: _rounded(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_short(part) for part in value]
+        return [_rounded(part) for part in value]
     return round(value, 4) if isinstance(value, float) else value

@@ -110,7 +110,7 @@ def peel(
     watch: ShareWatch,
 ) -> Found:
     """One image of every target; see `able` for what the network must be."""
-    layers, read_off, slope = read(problem, network)
+    layers, read_off, slope = read_first_linear(problem, network)
     if not layers:
         x = pixels.clamp(read_off.view(-1, 1, *problem.shape))
         watch(1.0)
@@ -138,7 +138,9 @@ def peel(
     return _together(problem, layers, read_off, x, labels, pixels, settings, step)
 
 
-def read(problem: Problem, network: Network) -> tuple[list[Layer], Tensor, Tensor]:
+def read_first_linear(
+    problem: Problem, network: Network
+) -> tuple[list[Layer], Tensor, Tensor]:
     """The convolutions, and exactly what the first linear layer received.
 
     Its input, and the slope there.

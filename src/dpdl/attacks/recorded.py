@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -15,10 +14,11 @@ from torch import Tensor, nn
 
 from dpdl.errors import InputError
 from dpdl.folder import names
+from dpdl.folder.files import read_record
+from dpdl.folder.recording_facts import PublicFacts, RecordingIndex
 from dpdl.tasks import models
 from dpdl.tasks.task import Task
 
-FORMAT = 1
 HOW = "record one with: dpdl run ... --record ROUNDS [--record-batches SIZES]"
 
 Messages = Mapping[str, Mapping[tuple[int, int], Tensor]]
@@ -35,62 +35,58 @@ class Recording:
     def __init__(self, folder: Path, module: nn.Module | None = None) -> None:
         self.folder = folder
         self.module = module
-        try:
-            self.facts: dict[str, Any] = json.loads(
-                (folder / names.PUBLIC_FACTS).read_text("utf-8")
-            )
-            index = json.loads((folder / names.RECORDED_ROUNDS).read_text("utf-8"))
-            self.files: list[str] = index["files"]
-            self.rounds: list[int] = index[
-                "rounds"
-            ]  # those that were asked for; their neighbours are there too
-            self.batches: list[int] = index["batches"]
-        except OSError:
-            raise InputError(
-                f"Run {str(folder.parent)!r} has no recording; {HOW}."
-            ) from None
-        except (ValueError, KeyError) as failure:
-            raise InputError(
-                f"The recording in {str(folder)!r} is damaged: {failure}."
-            ) from failure
-        if self.facts.get("format") != FORMAT:
-            raise InputError(
-                f"The recording in {str(folder)!r} was written by another version of "
-                "dpdl."
-            )
+        if not (folder / names.PUBLIC_FACTS).exists():
+            raise InputError(f"Run {str(folder.parent)!r} has no recording; {HOW}.")
+        self.facts = read_record(PublicFacts, folder / names.PUBLIC_FACTS)
+        self.index = read_record(RecordingIndex, folder / names.RECORDED_ROUNDS)
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The experiment's options, without the seed."""
-        options: dict[str, Any] = self.facts["experiment"]
-        return options
+    def rounds(self) -> tuple[int, ...]:
+        """The rounds that were to be recorded; their neighbours are recorded, too."""
+        return self.index.rounds
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """Sizes of batches that these rounds were played with besides the run's own."""
+        return self.index.batches
 
     @cached_property
     def W(self) -> np.ndarray:  # noqa: N802, the paper's letter
         """The weights of the graph."""
-        return np.array(self.facts["W"])
+        return np.array(self.facts.W)
 
     @cached_property
     def task(self) -> Task:
         """The model's architecture; its initial parameters are not the run's."""
-        built = self.module or models.build(
-            self.options["model"], self.shape, self.facts["classes"], 0
-        )
+        facts = self.facts
+        built = self.module or models.build(facts.model, facts.shape, facts.classes, 0)
         return Task(built)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one record."""
-        return tuple(self.facts["shape"])
+        return self.facts.shape
 
     def neighbours(self, agent: int) -> list[int]:
         """Those an agent has links to."""
         return [j for j in np.flatnonzero(self.W[agent]).tolist() if j != agent]
 
+    def chosen(self, agents: Sequence[int] | None) -> tuple[int, ...]:
+        """The agents that are attacked, all if None; those that the run has not are refused."""
+        everybody = range(len(self.W))
+        found = tuple(everybody) if agents is None else tuple(agents)
+        for agent in found:
+            if agent not in everybody:
+                raise InputError(
+                    f"Agent {agent} cannot be attacked: the run has agents 0 to "
+                    f"{len(self.W) - 1}."
+                )
+        return found
+
     def _sizes(self) -> dict[int, list[int | None]]:
         """Recorded rounds, and the sizes of the batches in them (None: the run's own)."""
         found: dict[int, list[int | None]] = {}
-        for name in self.files:
+        for name in self.index.files:
             recorded = names.round_recorded_in(name)
             if recorded:
                 t, size = recorded
@@ -125,14 +121,14 @@ class Recording:
             sent: dict[tuple[int, int], list[Tensor]] = {}
             for (source, target), k in zip(edges.tolist(), at.tolist(), strict=True):
                 sent.setdefault((source, target), []).append(rows[k])
-            found[channel] = {edge: said[number] for edge, said in sent.items()}
+            found[channel] = {edge: several[number] for edge, several in sent.items()}
         return found
 
     def _tensors(
         self, t: int, batch: int | None = None, later: bool = False
     ) -> dict[str, Tensor]:
         name = names.recorded_round(t, batch, later)
-        if name not in self.files:
+        if name not in self.index.files:
             raise InputError(self._missing(t, batch))
         try:
             with safe_open(self.folder / name, "pt") as file:
@@ -148,10 +144,11 @@ class Recording:
             known = ", ".join(map(str, self.rounds)) or "none"
             return f"Round {t} was not recorded; recorded are {known}; {HOW}."
         sizes = sorted(size for size in rounds[t] if size is not None)
-        own = f"the run's own ({self.options['batch']})" if None in rounds[t] else ""
-        known = ", ".join([*map(str, sizes), *([own] if own else [])])
-        asked = self.options["batch"] if batch is None else batch
+        recorded = [str(size) for size in sizes]
+        if None in rounds[t]:
+            recorded.append(f"the run's own ({self.facts.batch})")
+        missing = self.facts.batch if batch is None else batch
         return (
-            f"Round {t} was not recorded with batches of {asked}; recorded are "
-            f"{known}; {HOW}."
+            f"Round {t} was not recorded with batches of {missing}; recorded are "
+            f"{', '.join(recorded)}; {HOW}."
         )

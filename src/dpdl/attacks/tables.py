@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor
@@ -17,9 +16,11 @@ from dpdl.attacks import labels as recovery
 from dpdl.attacks.harness import Reconstructions
 from dpdl.attacks.metrics import ImageScore, paired_test, pixels_of, score, trivial
 from dpdl.attacks.pixels import Pixels
+from dpdl.folder.attack_facts import CaseScores, TrivialScores
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan
-from dpdl.privacy.threats import threat
+from dpdl.privacy.epsilon import Epsilon
+from dpdl.privacy.threats import EAVESDROPPER
 
 
 @final
@@ -35,25 +36,21 @@ class Attacked:
     @property
     def who(self) -> str:
         """The algorithm, or ND: no defence."""
-        name = (
-            "ND"
-            if self.plan.privacy.sigma == 0
-            else self.plan.experiment.algorithm.upper()
-        )
+        unprotected = self.plan.privacy.sigma == 0
+        name = "ND" if unprotected else self.plan.experiment.algorithm.upper()
         return name + self.suffix
 
     @cached_property
-    def epsilon(self) -> float | str:
+    def epsilon(self) -> Epsilon:
         """Proven for all rounds, against one who hears every link.
 
-        The summary has it; accounting takes its time.
+        The summary of a finished run has it; computing it takes a while.
         """
-        listener, folder = threat("eavesdropper"), RunFolder(self.run)
+        folder = RunFolder(self.run)
         if folder.finished:
-            stated: float | str = folder.summary()["epsilon"][listener.key]
-            return stated
-        found = self.plan.privacy.worst(listener)
-        return found if math.isfinite(found) else "unbounded"
+            stated = folder.summary()["epsilon"][EAVESDROPPER.key]
+            return Epsilon.from_json(stated)
+        return Epsilon(self.plan.privacy.worst(EAVESDROPPER))
 
     @cached_property
     def pixels(self) -> Pixels:
@@ -65,37 +62,37 @@ class Attacked:
         """The mean of the test records: public records like the private ones."""
         return self.plan.data.inputs(self.plan.data.x_test, torch.float32).mean(0)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[CaseScores]:
         """One row per case."""
-        return [
-            {"run": str(self.run), "who": self.who, **self.row(outcome)}
-            for outcome in self.outcomes
-        ]
+        return [self.row(outcome) for outcome in self.outcomes]
 
-    def row(self, outcome: Reconstructions) -> dict[str, Any]:
+    def row(self, outcome: Reconstructions) -> CaseScores:
         """Medians over all images, and whether they beat the best trivial reconstruction."""
         scores = self.scores(outcome)
         every = self.trivial_scores(outcome)
-        name, best = min(
-            every.items(), key=lambda item: statistics.median(s.mse for s in item[1])
-        )
+        best = min(every, key=lambda name: _median_mse(every[name]))
+        ours, guessed = _means(scores, outcome), _means(every[best], outcome)
         read, true = outcome.read_labels, outcome.true_labels
-        return {
-            "scenario": outcome.case.scenario,
-            "round": outcome.case.round,
-            "batch": int(outcome.truth.shape[1]),
-            "own_batch": self.plan.experiment.batch,
-            **medians(scores),
-            "label_recovery": recovery.rate(read, true) if read.numel() else None,
-            "labels": outcome.case.labels,
-            "method": outcome.method,
-            "images": len(scores),
-            "best_trivial": name,
-            "best_trivial_mse": statistics.median(s.mse for s in best),
-            "p_better_than_trivial": paired_test(
-                _means(scores, outcome), _means(best, outcome)
-            ),
-        }
+        median = medians(scores)
+        return CaseScores(
+            run=str(self.run),
+            who=self.who,
+            scenario=outcome.case.scenario,
+            round=outcome.case.round,
+            batch=int(outcome.truth.shape[1]),
+            own_batch=self.plan.experiment.batch,
+            mse=median.mse,
+            psnr=median.psnr,
+            ssim=median.ssim,
+            mse_unit=median.mse_unit,
+            label_recovery=recovery.rate(read, true) if read.numel() else None,
+            labels=outcome.case.labels,
+            method=outcome.method,
+            images=len(scores),
+            best_trivial=best,
+            best_trivial_mse=_median_mse(every[best]),
+            p_better_than_trivial=paired_test(ours, guessed),
+        )
 
     def scores(self, outcome: Reconstructions) -> list[ImageScore]:
         """Every image's score, batch by batch."""
@@ -108,24 +105,25 @@ class Attacked:
         """What needs no attack, against the same images."""
         found: dict[str, list[ImageScore]] = {}
         for k, truth in enumerate(outcome.truth):
-            for name, images in trivial(
-                truth.shape, self.pixels, self.mean_image, k
-            ).items():
+            pictures = trivial(truth.shape, self.pixels, self.mean_image, k)
+            for name, images in pictures.items():
                 found.setdefault(name, []).extend(score(images, truth, self.pixels))
         return found
 
-    def trivial_rows(self) -> list[dict[str, Any]]:
+    def trivial_rows(self) -> list[TrivialScores]:
         """Medians of the trivial reconstructions against the images of the first case."""
-        return [
-            {"name": name, **medians(of)}
-            for name, of in self.trivial_scores(self.outcomes[0]).items()
-        ]
+        every = self.trivial_scores(self.outcomes[0])
+        return [TrivialScores(name, *medians(of)) for name, of in every.items()]
 
 
-def medians(scores: Sequence[ImageScore]) -> dict[str, float]:
-    """The median of every number."""
-    numbers = [s.numbers() for s in scores]
-    return {name: statistics.median(n[name] for n in numbers) for name in numbers[0]}
+def medians(scores: Sequence[ImageScore]) -> ImageScore:
+    """The median of every number, each of which is finite."""
+    finite = [one.finite() for one in scores]
+    return ImageScore(*map(statistics.median, zip(*finite, strict=True)))
+
+
+def _median_mse(scores: Sequence[ImageScore]) -> float:
+    return statistics.median(one.mse for one in scores)
 
 
 def _means(scores: Sequence[ImageScore], outcome: Reconstructions) -> list[float]:

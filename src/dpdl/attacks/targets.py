@@ -73,7 +73,7 @@ def momentum(recording: Recording, t: int, batch: int | None, agent: int) -> Tar
     step = _sent(now, "momentum", agent, t).clone()
     if t > 1:
         before = recording.messages(t - 1)
-        beta = float(recording.options.get("momentum", 0.0))
+        beta = recording.facts.momentum
         for j in [agent, *recording.neighbours(agent)]:
             weight = beta * float(recording.W[agent, j])
             step -= weight * _sent(before, "momentum", j, t - 1)
@@ -109,11 +109,12 @@ def model_step(recording: Recording, t: int, batch: int | None, agent: int) -> T
 
     The step size times what the agent's records contributed.
     """
-    shown = algorithms.named(recording.options["algorithm"]).kind.shows_step
+    name = recording.facts.algorithm
+    shown = algorithms.named(name).kind.shows_step
     if shown.hidden_because:
         raise InputError(
-            f"The steps of {recording.options['algorithm']} cannot be read off a "
-            f"recording: {shown.hidden_because}."
+            f"The steps of {name} cannot be read off a recording: "
+            f"{shown.hidden_because}."
         )
     if shown.same_round and t == 1:
         raise InputError(
@@ -142,21 +143,22 @@ def _gossip_step(
     recording: Recording, t: int, batch: int | None, agent: int, channel: str
 ) -> Target:
     """The first message of a round, less the model that the last gossip ended with."""
-    said = [
+    gossip = [
         recording.messages(t - 1, number=k)
         for k in range(recording.repeats(t - 1, channel))
     ]
-    mixed = _mixed(recording, agent, lambda j: _sent(said[-1], channel, j, t - 1))
-    if len(said) > 1:
+    mixed = _mixed(recording, agent, lambda j: _sent(gossip[-1], channel, j, t - 1))
+    if len(gossip) > 1:
         gamma = acceleration(Graph(recording.W))
-        mixed = gamma * mixed + (1 - gamma) * _sent(said[-2], channel, agent, t - 1)
+        before = _sent(gossip[-2], channel, agent, t - 1)
+        mixed = gamma * mixed + (1 - gamma) * before
     stepped = _sent(recording.messages(t, batch, number=0), channel, agent, t)
     return Target(mixed, mixed - stepped, agent)
 
 
 def _calibrates(recording: Recording) -> bool:
     """Whether momenta carry calibrated gradients."""
-    return algorithms.named(recording.options["algorithm"]).kind.calibrates
+    return algorithms.named(recording.facts.algorithm).kind.calibrates
 
 
 def _mixed(recording: Recording, agent: int, row: Callable[[int], Tensor]) -> Tensor:
@@ -204,7 +206,7 @@ def _channel(
     if channel not in messages:
         raise InputError(
             f"Scenario {scenario!r} needs messages on channel {channel!r}, but "
-            f"{recording.options['algorithm']} sends {', '.join(sorted(messages))} "
+            f"{recording.facts.algorithm} sends {', '.join(sorted(messages))} "
             "only."
         )
     return messages[channel]

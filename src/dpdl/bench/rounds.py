@@ -222,11 +222,12 @@ def with_ratios(rows: Sequence[RoundCost]) -> RoundCosts:
 def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
     """Seconds to test one agent's model, of several at once."""
     test = _batch(TEST_RECORDS, shape)
-    examiner = Examiner(task, Form(shape, Classes(10)), TestRecords(test.x, test.y))
+    tests = dict.fromkeys(range(len(rows)), TestRecords(test.x, test.y))
+    examiner = Examiner(task, Form(shape, Classes(10)), tests, common=True)
     # No two models are equal, so that each is tested.
     rows = rows + 1e-3 * torch.arange(len(rows))[:, None]
     began = time.perf_counter()
-    examiner.scores(rows)
+    examiner.scores(rows, examiner.agents)
     return (time.perf_counter() - began) / len(rows)
 
 

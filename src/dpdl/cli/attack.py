@@ -129,7 +129,7 @@ def attack(
         raise InputError("The options --graph, --agents and --out belong to --paper.")
 
     from dpdl.attacks.harness import Effort
-    from dpdl.cli.attack_show import Shown, show
+    from dpdl.cli.attack_show import AttackProgress, show
     from dpdl.paper.cells import Place
     from dpdl.studies.attack import AttackRequest, attack_runs
     from dpdl.studies.attack_paper import attack_paper, folder_of
@@ -141,10 +141,10 @@ def attack(
     if paper:
         place = Place(paper, graph or GRAPH, AGENTS if agents is None else agents)
         folder = out or Path(names.RUNS) / folder_of(place, seed)
-        facts = attack_paper(place, folder, request, Shown(quiet))
+        facts = attack_paper(place, folder, request, AttackProgress(quiet))
     else:
-        facts = attack_runs(runs, request, Shown(quiet))
+        facts = attack_runs(runs, request, AttackProgress(quiet))
     if as_json:
-        print_json(facts)
+        print_json(facts.to_json())
     else:
         show(facts)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,14 +12,23 @@ if TYPE_CHECKING:
     from dpdl.attacks.targets import AttackCase
     from dpdl.attacks.workers import ShareWatch
     from dpdl.audit.measure import CountWatch
+    from dpdl.folder.attack_facts import (
+        AttackFacts,
+        CaseScores,
+        EpsilonBounds,
+        MembershipFacts,
+        PaperAndOurs,
+        PaperRow,
+        TrivialScores,
+    )
     from dpdl.planning.plan import Plan
     from dpdl.studies.attack_watch import CaseWatch
     from dpdl.training.loop import Watch
 
 
 @final
-class Shown:
-    """Progress on standard error of all that an attack does; `hidden`: of nothing."""
+class AttackProgress:
+    """Progress bars on standard error for all that an attack does; none if `hidden`."""
 
     def __init__(self, hidden: bool) -> None:
         self._hidden = hidden
@@ -38,7 +47,7 @@ class Shown:
     @contextmanager
     def attacking(self, cases: int) -> Iterator[CaseWatch]:
         """A bar over all cases of a run."""
-        with Bar(cases, hidden=self._hidden) as bar:
+        with CaseProgress(cases, hidden=self._hidden) as bar:
             yield bar.watch
 
     @contextmanager
@@ -50,7 +59,8 @@ class Shown:
             yield done
 
 
-class Bar:
+@final
+class CaseProgress:
     """Progress of all cases of a run."""
 
     def __init__(self, cases: int, hidden: bool) -> None:
@@ -68,7 +78,7 @@ class Bar:
         self._task = self._bar.add_task("attack", total=cases)
         self._begun = 0
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> CaseProgress:
         self._bar.start()
         return self
 
@@ -86,23 +96,21 @@ class Bar:
         return lambda share: self._bar.update(self._task, completed=before + share)
 
 
-def show(facts: dict[str, Any]) -> None:
+def show(facts: AttackFacts) -> None:
     """All tables, and where the pictures are."""
     from rich.console import Console
 
     console = Console()
-    _rebuilt(console, facts["rows"], facts["trivial"])
-    if "paper" in facts:
-        _paper(console, facts["paper"])
-    if "membership" in facts:
-        _members(console, facts["membership"])
-        console.print(f"ROC curves: {facts['roc']}", highlight=False, soft_wrap=True)
-    console.print(f"Pictures: {facts['gallery']}", highlight=False, soft_wrap=True)
+    _rebuilt(console, facts)
+    if facts.paper:
+        _paper(console, facts.paper)
+    if facts.membership is not None:
+        _members(console, facts.membership)
+        console.print(f"ROC curves: {facts.roc}", highlight=False, soft_wrap=True)
+    console.print(f"Pictures: {facts.gallery}", highlight=False, soft_wrap=True)
 
 
-def _rebuilt(
-    console: Console, rows: list[dict[str, Any]], trivial: list[dict[str, Any]]
-) -> None:
+def _rebuilt(console: Console, facts: AttackFacts) -> None:
     from rich.table import Table
 
     table = Table(title="Reconstructions, medians over images")
@@ -110,26 +118,15 @@ def _rebuilt(
         table.add_column(name)
     for name in ("round", "batch", "MSE", "PSNR", "SSIM", "labels", "p"):
         table.add_column(name, justify="right")
-    for row in rows:
-        read = row["label_recovery"]
-        table.add_row(
-            *(
-                row["who"],
-                row["scenario"],
-                str(row["round"]),
-                str(row["batch"]),
-                f"{row['mse']:.3f}",
-            ),
-            *(
-                f"{row['psnr']:.1f}",
-                f"{row['ssim']:.2f}",
-                "-" if read is None else f"{read:.0%}",
-            ),
-            f"{row['p_better_than_trivial']:.2g}",
-        )
-    for row in trivial:
-        numbers = (f"{row['mse']:.3f}", f"{row['psnr']:.1f}", f"{row['ssim']:.2f}")
-        table.add_row("nobody", row["name"], "", "", *numbers, "", "", style="dim")
+    for row in facts.rows:
+        read = row.label_recovery
+        about = (row.who, row.scenario, str(row.round), str(row.batch))
+        labels = "-" if read is None else f"{read:.0%}"
+        p = f"{row.p_better_than_trivial:.2g}"
+        table.add_row(*about, *_scores(row), labels, p)
+    for guess in facts.trivial:
+        about = ("nobody", guess.name, "", "")
+        table.add_row(*about, *_scores(guess), "", "", style="dim")
     console.print(table)
     console.print(
         "p: of a paired test that images are no better than the best one that needs no "
@@ -138,33 +135,28 @@ def _rebuilt(
     )
 
 
-def _paper(console: Console, rows: list[dict[str, Any]]) -> None:
+def _scores(row: CaseScores | TrivialScores) -> tuple[str, str, str]:
+    return f"{row.mse:.3f}", f"{row.psnr:.1f}", f"{row.ssim:.2f}"
+
+
+def _paper(console: Console, rows: Sequence[PaperRow]) -> None:
     from rich.table import Table
 
     first = rows[0]
-    place = f"{first['dataset']}, {first['graph']}, {first['agents']} agents"
+    place = f"{first.dataset}, {first.graph}, {first.agents} agents"
     table = Table(title=f"Round 800, {place}: the paper's attack and ours")
     table.add_column("scenario")
-    for name in (
-        "batch",
-        "MSE paper",
-        "ours",
-        "PSNR paper",
-        "ours",
-        "SSIM paper",
-        "ours",
-    ):
-        table.add_column(name, justify="right")
+    table.add_column("batch", justify="right")
+    for name in ("MSE", "PSNR", "SSIM"):
+        table.add_column(f"{name} paper", justify="right")
+        table.add_column("ours", justify="right")
     for row in rows:
-        numbers = [
-            f"{row[metric][whose]:.{digits}f}"
-            for metric, digits in DIGITS
-            for whose in ("paper", "ours")
-        ]
-        table.add_row(row["scenario"].upper(), str(row["batch"]), *numbers)
+        pairs = [_pair(row.metrics[metric], digits) for metric, digits in DIGITS]
+        numbers = [number for pair in pairs for number in pair]
+        table.add_row(row.scenario.upper(), str(row.batch), *numbers)
     console.print(table)
     console.print(
-        f"The best that needs no attack has an MSE of {first['best_trivial_mse']:.2f}: "
+        f"The best that needs no attack has an MSE of {first.best_trivial_mse:.2f}: "
         "above that, an attack learnt nothing.",
         highlight=False,
     )
@@ -173,56 +165,46 @@ def _paper(console: Console, rows: list[dict[str, Any]]) -> None:
 DIGITS = (("mse", 2), ("psnr", 1), ("ssim", 2))
 
 
-def _members(console: Console, inferred: list[dict[str, Any]]) -> None:
+def _pair(both: PaperAndOurs, digits: int) -> tuple[str, str]:
+    ours = "-" if both.ours is None else f"{both.ours:.{digits}f}"
+    return f"{both.paper:.{digits}f}", ours
+
+
+def _members(console: Console, inferred: Sequence[MembershipFacts]) -> None:
     from rich.table import Table
 
     table = Table(title="Was this record in the batch?")
-    for name in (
-        "who",
-        "scenario",
-        "round",
-        "batch",
-        "AUC",
-        "95 %",
-        "found, 1 % false",
-    ):
-        table.add_column(
-            name, justify="left" if name in ("who", "scenario") else "right"
-        )
+    for name in ("who", "scenario"):
+        table.add_column(name)
+    for name in ("round", "batch", "AUC", "95 %", "found, 1 % false"):
+        table.add_column(name, justify="right")
     for facts in inferred:
-        found = facts["scores"]["gradient"]
-        low, high = found["auc_interval"]
-        at = found["tpr_at_1_percent"]
+        rates = facts.scores.gradient
+        low, high = rates.auc_interval
+        tpr = rates.tpr_at_1_percent
         table.add_row(
-            *(
-                facts["who"],
-                facts["scenario"],
-                str(facts["round"]),
-                str(facts["batch"] or "own"),
-            ),
-            *(
-                f"{found['auc']:.3f}",
-                f"{low:.2f} to {high:.2f}",
-                "too few records" if at is None else f"{at:.1%}",
-            ),
+            facts.who,
+            facts.scenario,
+            str(facts.round),
+            str(facts.batch or "own"),
+            f"{rates.auc:.3f}",
+            f"{low:.2f} to {high:.2f}",
+            "too few records" if tpr is None else f"{tpr:.1%}",
         )
     console.print(table)
-    for who, epsilon in {facts["who"]: facts["epsilon"] for facts in inferred}.items():
+    for who, bounds in {facts.who: facts.epsilon for facts in inferred}.items():
         console.print(
-            f"{who}, whole run, all links heard: {_epsilon(epsilon)}", highlight=False
+            f"{who}, whole run, all links heard: {_bounds(bounds)}", highlight=False
         )
 
 
-def _epsilon(epsilon: dict[str, Any]) -> str:
-    proven = epsilon["proven"]
-    above = (
-        "nothing is proven"
-        if isinstance(proven, str)
-        else f"epsilon is proven to be at most {proven:.3g}"
-    )
-    if epsilon["certified"] is None:
-        return f"{above}; {epsilon['why']}."
+def _bounds(bounds: EpsilonBounds) -> str:
+    above = "nothing is proven"
+    if bounds.proven.bounded:
+        above = f"epsilon is proven to be at most {bounds.proven:.3g}"
+    if bounds.certified is None:
+        return f"{above}; {bounds.why}."
     return (
-        f"{above}; the audit certifies at least {epsilon['certified']:.3g} "
-        f"({epsilon['confidence']:.0%} confidence)."
+        f"{above}; the audit certifies at least {bounds.certified:.3g} "
+        f"({bounds.confidence:.0%} confidence)."
     )

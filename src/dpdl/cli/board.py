@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 if TYPE_CHECKING:
-    from dpdl.studies.pool import Ending, News
+    from dpdl.studies.pool_messages import Ending, News
 
 
 class Board:
@@ -45,7 +45,7 @@ class Board:
 
     def __call__(self, name: str, news: News) -> None:
         """Something happened to a run."""
-        from dpdl.studies.pool import Ending
+        from dpdl.studies.pool_messages import Ending
 
         if isinstance(news, Ending):
             self._going.pop(name, None)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -31,6 +31,11 @@ from dpdl.errors import RunFailed
 from dpdl.experiment.shared import SHARED
 from dpdl.folder import names
 
+if TYPE_CHECKING:
+    from dpdl.privacy.threats import Threat
+    from dpdl.studies.comparison_table import ComparisonRow, ComparisonTable
+
+NOT_PRIVATE = "[bold red]not private[/]"
 OPTIONS = [name for name in SHARED if name != "algorithm"]
 
 
@@ -91,10 +96,11 @@ def compare(
     more algorithms or seeds add to the folder.
     """
     from dpdl.studies import comparison
+    from dpdl.studies.comparison_request import make_comparison
     from dpdl.studies.folders import comparison_folder
     from dpdl.studies.pictures import draw_table, drawing
 
-    c = comparison.ask(
+    c = make_comparison(
         algorithms,
         seeds,
         given(options),
@@ -110,17 +116,17 @@ def compare(
         table = comparison.compare(c, out, jobs=jobs, watch=watch, progress=not quiet)
     picture = draw_table(table)
     if as_json:
-        print_json(table)
+        print_json(table.to_json())
     else:
         show_table(table, picture)
     _refuse_failed(table)
 
 
-def _refuse_failed(table: Mapping[str, Any]) -> None:
+def _refuse_failed(table: ComparisonTable) -> None:
     failed = [
-        names.run_of_seed(row["algorithm"], one["seed"])
-        for row in table["rows"]
-        for one in row["failed"]
+        names.run_of_seed(row.algorithm, one.seed)
+        for row in table.rows
+        for one in row.failed
     ]
     if failed:
         raise RunFailed(
@@ -129,81 +135,66 @@ def _refuse_failed(table: Mapping[str, Any]) -> None:
         )
 
 
-def show_table(table: Mapping[str, Any], picture: Path) -> None:
-    """The table, best first; what protects nobody says so."""
+COLUMNS = ("accuracy %", "worst", "rounds", "MB sent", "sigma", "epsilon", "seeds")
+
+
+def show_table(table: ComparisonTable, picture: Path) -> None:
+    """The table, best first; rows without a proven epsilon are marked."""
+    from dpdl.privacy.threats import threat
     from dpdl.studies.pictures import place_of
 
     console = Console()
-    title = (
-        f"{place_of(table)}, equal {table['equal']}; epsilon against {table['threat']}"
-    )
+    title = f"{place_of(table)}, equal {table.equal}; epsilon against {table.threat}"
     shown = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     shown.add_column("", justify="right")
     shown.add_column("algorithm")
     for name in COLUMNS:
         shown.add_column(name, justify="right", no_wrap=True)
-    for row in table["rows"]:
-        shown.add_row(*_cells(row, _key(table)))
+    for row in table.rows:
+        shown.add_row(*_cells(row, threat(table.threat)))
     console.print(shown)
     for line in [*_ends(table), *_warning(table)]:
         console.print(escape(line), highlight=False, soft_wrap=True)
     console.print(
-        f"Folder: {table['out']}   Curves: {picture}", highlight=False, soft_wrap=True
+        f"Folder: {table.out}   Curves: {picture}", highlight=False, soft_wrap=True
     )
 
 
-COLUMNS = (
-    "accuracy %",
-    "worst",
-    "rounds",
-    "MB sent",
-    "sigma",
-    "epsilon",
-    "seeds",
-)
-
-
-def _ends(table: Mapping[str, Any]) -> Iterator[str]:
+def _ends(table: ComparisonTable) -> Iterator[str]:
     """Runs that ended early, or failed."""
-    for row in table["rows"]:
-        for one in row["stopped"]:
-            words = (
-                f"stopped after round {one['rounds']} of {one['asked']}, its budget is "
-                "spent"
+    for row in table.rows:
+        for early in row.stopped:
+            yield (
+                f"{row.algorithm}, seed {early.seed}: stopped after round "
+                f"{early.rounds} of {early.asked}, its budget is spent."
             )
-            yield f"{row['algorithm']}, seed {one['seed']}: {words}."
-        for one in row["failed"]:
-            yield f"{row['algorithm']}, seed {one['seed']} failed: {one['error']}"
+        for one in row.failed:
+            yield f"{row.algorithm}, seed {one.seed} failed: {one.error}"
 
 
-def _warning(table: Mapping[str, Any]) -> Iterator[str]:
-    if any(row["seeds"] and not row["proven"] for row in table["rows"]):
+def _warning(table: ComparisonTable) -> Iterator[str]:
+    if any(row.seeds and not row.proven for row in table.rows):
         yield (
-            f"Rows that are 'not private' prove no epsilon against {table['threat']}; "
+            f"Rows that are 'not private' prove no epsilon against {table.threat}; "
             "they are no match for the others."
         )
 
 
-def _key(table: Mapping[str, Any]) -> str:
-    from dpdl.privacy.threats import threat
-
-    return threat(table["threat"]).key
-
-
-def _cells(row: Mapping[str, Any], key: str) -> list[str]:
-    if not row["seeds"]:
-        return ["", row["algorithm"], "failed", *[""] * 5, "0"]
-    a = row["accuracy"]
-    spread = "" if a["spread"] is None else f" ± {100 * a['spread']:.2f}"
-    failed = f" ({len(row['failed'])} failed)" if row["failed"] else ""
+def _cells(row: ComparisonRow, listener: Threat) -> list[str]:
+    if not row.seeds:
+        return ["", row.algorithm, "failed", *[""] * 5, "0"]
+    accuracy = row.accuracy
+    spread = "" if accuracy.spread is None else f" ± {100 * accuracy.spread:.2f}"
+    failed = f" ({len(row.failed)} failed)" if row.failed else ""
+    proven = f"{row.epsilon[listener.key]}" if row.proven else NOT_PRIVATE
     return [
-        str(row["rank"]),
-        row["algorithm"],
-        f"{100 * a['mean']:.2f}{spread}",
-        f"{100 * a['worst']:.2f}",
-        str(row["rounds"]) + ("*" if row["stopped"] else ""),
-        f"{row['bytes_sent'] / 1e6:,.1f}",
-        f"{row['sigma']:.4g}",
-        f"{row['epsilon'][key]:.4g}" if row["proven"] else "[bold red]not private[/]",
-        f"{len(row['seeds'])}{failed}",
+        str(row.rank),
+        row.algorithm,
+        f"{100 * (accuracy.mean or 0):.2f}{spread}",
+        f"{100 * (accuracy.worst or 0):.2f}",
+        str(row.rounds) + ("*" if row.stopped else ""),
+        f"{(row.bytes_sent or 0) / 1e6:,.1f}",
+        f"{row.sigma:.4g}",
+        proven,
+        f"{len(row.seeds)}{failed}",
     ]

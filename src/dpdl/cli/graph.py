@@ -35,11 +35,10 @@ def graph(
     draw_graph(built, picture)
     facts = describe(built)
     if as_json:
-        print_json({**facts, "picture": str(picture)})
+        print_json({**facts.to_json(), "picture": str(picture)})
         return
-    degree = facts["degree"]
-    around = f"{degree['min']} to {degree['max']} neighbours"
-    click.echo(f"{name}: {facts['agents']} agents, {facts['edges']} edges, {around}")
-    click.echo(f"spectral gap {facts['spectral_gap']:.4f}, rho {facts['rho']:.4f}")
+    around = f"{facts.degree.min} to {facts.degree.max} neighbours"
+    click.echo(f"{name}: {facts.agents} agents, {facts.edges} edges, {around}")
+    click.echo(f"spectral gap {facts.spectral_gap:.4f}, rho {facts.rho:.4f}")
     click.echo(f"weights from {built.w_min:.4g} to {built.w_max:.4g}")
     click.echo(f"picture: {picture}")

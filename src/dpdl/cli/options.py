@@ -20,7 +20,13 @@ from dpdl.options import Typed, allowed_names, has_default, kind
 
 CHOSEN, OWN = "dpdl.chosen", "dpdl.options"
 """Where a context keeps the algorithms that a command line names, and the options of algorithms."""
-METAVARS = {str: "TEXT", int: "INTEGER", float: "FLOAT", bool: "BOOLEAN"}
+METAVARS = {
+    str: "TEXT",
+    int: "INTEGER",
+    float: "FLOAT",
+    bool: "BOOLEAN",
+    tuple: "TEXT,...",
+}
 
 
 class SharedOption(click.Option):
@@ -39,7 +45,7 @@ class SharedOption(click.Option):
 
 
 class AlgorithmOption(click.Option):
-    """An option that some algorithms have; what its value means is the chosen algorithm's to say."""
+    """An option that some algorithms have; the chosen algorithm decides what its value means."""
 
     def __init__(self, name: str, having: Mapping[str, Field[Any]]) -> None:
         kinds = dict.fromkeys(METAVARS[kind(f)] for f in having.values())
@@ -185,7 +191,8 @@ def experiment_options(
                     name,
                     cls=SharedOption,
                     field=f,
-                    type=kind(f),
+                    metavar=METAVARS[kind(f)],
+                    type=str if kind(f) is tuple else kind(f),
                     default=None,
                     help=f.metadata["help"],
                 )(command)

@@ -138,16 +138,16 @@ def _cells(
 def _attacks(
     request: ReproductionRequest, dry_run: bool, as_json: bool, quiet: bool
 ) -> None:
-    from dpdl.cli.attack_show import Shown
+    from dpdl.cli.attack_show import AttackProgress
     from dpdl.studies.reproduce.measure_attacks import measure_attacks, plan_attacks
     from dpdl.studies.reproduce.queue import refuse_unfinished
 
     if dry_run:
         list_runs(plan_attacks(request), "attacks", as_json)
         return
-    made = measure_attacks(request, Shown(quiet), Announcer("attacks", quiet))
+    made = measure_attacks(request, AttackProgress(quiet), Announcer("attacks", quiet))
     if as_json:
-        print_json(made.facts)
+        print_json(made.facts.to_json())
     else:
         show_attacks(made.facts)
     refuse_unfinished(made.endings)

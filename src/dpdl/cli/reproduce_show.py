@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import click
 
@@ -13,9 +13,15 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from dpdl.folder.attack_facts import PaperRow
     from dpdl.report.compared_cells import ComparedCell, Ranking
     from dpdl.studies.reproduce.forecast import Beginning, Forecast
-    from dpdl.studies.reproduce.printed import BestProven, PrintedCells, PrintedStatus
+    from dpdl.studies.reproduce.printed import (
+        BestProven,
+        PrintedAttacks,
+        PrintedCells,
+        PrintedStatus,
+    )
 
 
 @final
@@ -170,15 +176,13 @@ def _place(row: ComparedCell | Ranking | BestProven) -> str:
 
 
 # ------------------------------------------------------------------ attacks
-def show_attacks(facts: dict[str, Any]) -> None:
+def show_attacks(found: PrintedAttacks) -> None:
     """Attacks beside the paper's."""
     from rich.console import Console
     from rich.table import Table
 
-    from dpdl.cli.attack_show import DIGITS
-
     console = Console()
-    if not facts["cells"]:
+    if not found.cells:
         console.print("None of these attacks was measured yet.")
         return
     table = Table(title="Round 800: the paper's attack and ours")
@@ -186,21 +190,27 @@ def show_attacks(facts: dict[str, Any]) -> None:
         table.add_column(name)
     for name in ("N", "MSE paper", "ours", "PSNR paper", "ours", "SSIM paper", "ours"):
         table.add_column(name, justify="right")
-    for row in facts["cells"]:
-        numbers = [
-            f"{row[metric][whose]:.{digits}f}"
-            for metric, digits in DIGITS
-            for whose in ("paper", "ours")
-        ]
-        table.add_row(
-            row["graph"], row["scenario"].upper(), str(row["agents"]), *numbers
-        )
+    for row in found.cells:
+        scenario, agents = row.scenario.upper(), str(row.agents)
+        table.add_row(row.graph, scenario, agents, *_numbers(row))
     console.print(table)
-    least = min(row["best_trivial_mse"] for row in facts["cells"])
+    least = min(row.best_trivial_mse for row in found.cells)
     console.print(
         f"The best that needs no attack has an MSE of {least:.2f} or more: above that, "
         "an attack learnt nothing.",
         highlight=False,
     )
-    for path in facts["files"]:
+    for path in found.files:
         console.print(f"All numbers: {path}", highlight=False, soft_wrap=True)
+
+
+def _numbers(row: PaperRow) -> list[str]:
+    """Every metric of the paper and of ours; a dash where nothing was measured."""
+    from dpdl.cli.attack_show import DIGITS
+
+    found = []
+    for metric, digits in DIGITS:
+        both = row.metrics[metric]
+        found.append(f"{both.paper:.{digits}f}")
+        found.append("-" if both.ours is None else f"{both.ours:.{digits}f}")
+    return found

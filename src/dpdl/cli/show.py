@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from rich import progress
 from rich.console import Console
 from rich.table import Table
 
+from dpdl.folder.metrics import Metrics
 from dpdl.planning.plan import Plan
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.training.train import Result
 
 
@@ -64,7 +65,7 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def __call__(self, t: int, metrics: dict[str, Any] | None) -> None:
+    def __call__(self, t: int, metrics: Metrics | None) -> None:
         """One round is done."""
         speed = self._bar.tasks[0].speed
         self._bar.update(
@@ -72,12 +73,12 @@ class Progress:
         )
         if metrics is None:
             return
-        loss = _number(metrics["train_loss"]["mean"])
-        accuracy, epsilon = metrics["accuracy"]["mean"], _number(metrics["epsilon"])
-        so_far = f"loss {loss}  accuracy {accuracy:.1%}  epsilon {epsilon}"
+        loss, score = _number(metrics.train_loss.mean), metrics.score
+        quality = f"{score.label} {score.show(score.mean, 1)}"
+        so_far = f"loss {loss}  {quality}  epsilon {_epsilon(metrics.epsilon)}"
         self._bar.update(self._task, so_far=so_far)
         if not self._hidden and not self._console.is_terminal:
-            line = f"round {t}/{self._rounds}  {so_far}  {metrics['seconds']:.1f} s"
+            line = f"round {t}/{self._rounds}  {so_far}  {metrics.seconds:.1f} s"
             self._console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -85,7 +86,7 @@ def headline(plan: Plan) -> str:
     """One line on what is about to run."""
     e, sizes = plan.experiment, plan.privacy.records
     return (
-        f"{e.algorithm} on {plan.data.name} ({min(sizes)} to {max(sizes)} records per "
+        f"{e.algorithm} on {plan.source.name} ({min(sizes)} to {max(sizes)} records per "
         f"agent, declared), {e.model} with {plan.task.size:,} parameters, "
         f"{plan.graph.name} of {len(plan.graph)} agents, "
         f"sigma = {plan.privacy.sigma:.3g}"
@@ -96,45 +97,47 @@ def show_result(result: Result, picture: Path) -> None:
     """The result table and the privacy statement."""
     s, first, last = result.summary, result.metrics[0], result.metrics[-1]
     console = Console()
-    place = f"{s['graph']} of {s['agents']} agents"
-    table = Table(title=f"{s['algorithm']} on {s['dataset']}, {place}", min_width=70)
+    place = f"{s.graph} of {s.agents} agents"
+    table = Table(title=f"{s.algorithm} on {s.dataset}, {place}", min_width=70)
     table.add_column("what")
     table.add_column("value", justify="right")
-    a = s["accuracy"]
-    table.add_row("test accuracy, mean over agents", f"{a['mean']:.2%}")
-    table.add_row("worst / best agent", f"{a['worst']:.2%} / {a['best']:.2%}")
-    table.add_row("average of all models", f"{a['average_model']:.2%}")
-    table.add_row(
-        f"training loss, round {first['round']} / {last['round']}",
-        f"{_number(first['train_loss']['mean'])} / "
-        f"{_number(last['train_loss']['mean'])}",
-    )
-    table.add_row(
-        "distance of the agents' models (RMS)", f"{s['consensus_distance']:.4g}"
-    )
-    table.add_row("clipped gradients, last round", _share(last.get("clip_fraction")))
-    table.add_row("sent by all agents", f"{s['bytes_sent'] / 1e6:,.1f} MB")
-    table.add_row("noise multiplier sigma", f"{s['sigma']:.4g}")
-    for name, value in s["epsilon"].items():
-        if name != "claimed_theorem1":
-            table.add_row(f"epsilon proven, {name.replace('_', ' ')}", _number(value))
-        elif value is not None:
-            table.add_row("epsilon claimed by Theorem 1", _number(value))
-    share = result.timing["evaluation"] / result.timing["seconds"]
-    table.add_row("time", f"{s['seconds']:.1f} s, {share:.0%} of it evaluation")
+    score = s.score
+    ends = f"{score.show(score.worst)} / {score.show(score.best)}"
+    losses = f"{_number(first.train_loss.mean)} / {_number(last.train_loss.mean)}"
+    clipped = _share(last.diagnostics.get("clip_fraction"))
+    table.add_row(f"test {score.label}, mean over agents", score.show(score.mean))
+    table.add_row("worst / best agent", ends)
+    table.add_row("average of all models", score.show(score.average_model))
+    table.add_row(f"training loss, round {first.round} / {last.round}", losses)
+    table.add_row("distance of the agents' models (RMS)", f"{s.consensus_distance:.4g}")
+    table.add_row("clipped gradients, last round", clipped)
+    table.add_row("sent by all agents", f"{s.bytes_sent / 1e6:,.1f} MB")
+    table.add_row("noise multiplier sigma", f"{s.sigma:.4g}")
+    if s.epsilon.claimed_theorem1.known:
+        table.add_row(
+            "epsilon claimed by Theorem 1", _epsilon(s.epsilon.claimed_theorem1)
+        )
+    for name, value in s.epsilon.proven.items():
+        table.add_row(f"epsilon proven, {name.replace('_', ' ')}", _epsilon(value))
+    share = result.timing.evaluation / result.timing.seconds
+    table.add_row("time", f"{s.seconds:.1f} s, {share:.0%} of it evaluation")
     console.print(table)
-    console.print(f"Privacy: {s['privacy_statement']}", highlight=False)
+    console.print(f"Privacy: {s.privacy_statement}", highlight=False)
     console.print(
-        f"Run folder: {s['run_dir']}   Curves: {picture}",
+        f"Run folder: {s.run_dir}   Curves: {picture}",
         highlight=False,
         soft_wrap=True,
     )
 
 
-def _number(value: float | str | None) -> str:
-    if value is None or isinstance(value, str):
-        return value or "-"
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
     return f"{value:.4g}" if value < 10_000 else f"{value:,.0f}"
+
+
+def _epsilon(value: Epsilon) -> str:
+    return "unbounded" if value.unbounded else _number(value.value)
 
 
 def _share(value: float | None) -> str:

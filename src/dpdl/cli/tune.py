@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,9 @@ from dpdl.folder import names
 
 if TYPE_CHECKING:
     from dpdl.experiment.experiment import Experiment
-    from dpdl.studies.search import Search
+    from dpdl.options import Value
+    from dpdl.studies.schedule import Schedule
+    from dpdl.studies.search_records import SearchResult
 
 
 @click.command(cls=ExperimentCommand)
@@ -99,7 +101,7 @@ def tune(
     from dpdl.studies import tuning
     from dpdl.studies.folders import search_folder
     from dpdl.studies.schedule import WORK
-    from dpdl.studies.search import ask
+    from dpdl.studies.search import make_search
 
     e = load(file, preset, given(options))
     if not for_budget and (work is not None or plan_only):
@@ -108,54 +110,51 @@ def tune(
     if for_budget:
         over = "lr" if over is None else over
         work = WORK if work is None else work
-    s = ask(e, over or "", trials, search, ranges, work)
-    if plan_only:
-        _tell_plan(s, as_json, quiet)
+    s = make_search(e, over or "", trials, search, ranges, work)
+    if plan_only and work is not None:
+        _plan(e, work, as_json, quiet)
         return
     out = out or search_folder(s)
     with Board(quiet) as board:
         result = tuning.tune(s, out, jobs=jobs, watch=board, progress=not quiet)
     if as_json:
-        print_json(result)
+        print_json(result.to_json())
         return
-    if for_budget:
-        show_plan(result["plan"], s.experiment)
+    if result.plan is not None:
+        show_plan(result.plan, e)
     show(result)
 
 
-def _tell_plan(s: Search, as_json: bool, quiet: bool) -> None:
-    """The noise of rounds and batches, without any trial."""
-    from dpdl.studies.schedule import schedules
+def _plan(e: Experiment, work: float, as_json: bool, quiet: bool) -> None:
+    """Print the noise of rounds and batches, without any trial."""
+    from dpdl.studies.schedule import budget_plan
 
-    assert s.work is not None
     with Board(quiet):
-        plan = [one._asdict() for one in schedules(s.experiment, s.work, not quiet)]
+        found = budget_plan(e, work, not quiet)
     if as_json:
-        e = s.experiment
-        budget = {"epsilon": e.epsilon, "delta": e.delta, "threat": e.threat}
-        print_json({"plan": plan, **budget})
+        print_json(found.to_json())
     else:
-        show_plan(plan, s.experiment)
+        show_plan(found.plan, e)
 
 
-def show_plan(plan: Sequence[Mapping[str, Any]], e: Experiment) -> None:
-    """What the budget makes of rounds and batches, cheapest first."""
+def show_plan(plan: Sequence[Schedule], e: Experiment) -> None:
+    """Rounds and batches with the noise that the budget needs, cheapest first."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
-    table = Table(
-        title=f"Noise at epsilon {e.epsilon:g}, delta {e.delta:g}, {e.threat}"
-    )
+    title = f"Noise at epsilon {e.epsilon:g}, delta {e.delta:g}, {e.threat}"
+    table = Table(title=title)
     for name in ("rounds", "batch", "work", "sigma", "noise", "candidate"):
         table.add_column(name, justify="right")
-    for row in plan:
-        numbers = [f"{row[name]:.4g}" for name in ("work", "sigma", "noise")]
+    for one in plan:
         table.add_row(
-            str(row["rounds"]),
-            str(row["batch"]),
-            *numbers,
-            "*" if row["candidate"] else "",
+            str(one.rounds),
+            str(one.batch),
+            f"{one.work:.4g}",
+            f"{one.sigma:.4g}",
+            f"{one.total_noise:.4g}",
+            "*" if one.candidate else "",
         )
     console.print(table)
     console.print(
@@ -166,55 +165,56 @@ def show_plan(plan: Sequence[Mapping[str, Any]], e: Experiment) -> None:
     )
 
 
-def show(result: Mapping[str, Any]) -> None:
+def show(result: SearchResult) -> None:
     """The best five trials, how to use the best, and the warning."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
-    count = f"best of {len(result['trials'])} trials"
-    table = Table(title=f"{result['algorithm']}: {count}, by held-out accuracy")
-    options = [name for name in result["best"] if name != "rounds"]
+    count = f"best of {len(result.trials)} trials"
+    table = Table(title=f"{result.algorithm}: {count}, by held-out accuracy")
+    options = [name for name in result.best if name != "rounds"]
     for name in ("trial", *options, "rounds", "score", "epsilon"):
         table.add_column(name, justify="right")
-    for row in result["trials"][:5]:
-        values = [_number(row["values"][name]) for name in options]
-        score = "diverged" if row["score"] is None else f"{row['score']:.2%}"
+    for one in result.trials[:5]:
         table.add_row(
-            str(row["trial"]),
-            *values,
-            str(row["rounds"]),
-            score,
-            _number(row["epsilon"]),
+            str(one.trial),
+            *(_value(one.values[name]) for name in options),
+            str(one.rounds),
+            "diverged" if one.score is None else f"{one.score:.2%}",
+            f"{one.epsilon}" if one.epsilon.known else "-",
         )
     console.print(table)
-    console.print(
-        f"Run the best:  dpdl run {result['out']}/{names.BEST}",
-        highlight=False,
-        soft_wrap=True,
-    )
-    words = " ".join(
-        f"--set {result['algorithm']}.{name}={value!r}"
-        for name, value in result["best"].items()
+    for line in _hints(result):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _hints(result: SearchResult) -> Iterator[str]:
+    """How to use the best trial, and what tuning gives away."""
+    yield f"Run the best:  dpdl run {result.out}/{names.BEST}"
+    sets = [
+        f"--set {result.algorithm}.{name}={value!r}"
+        for name, value in result.best.items()
         if value is not None
-    )
-    console.print(f"In dpdl compare:  {words}", highlight=False, soft_wrap=True)
-    console.print(
-        f"Warning: {result['warning']} {_sum(result)}", highlight=False, soft_wrap=True
-    )
+    ]
+    yield f"In dpdl compare:  {' '.join(sets)}"
+    yield f"Warning: {result.warning} {_together(result)}"
 
 
-def _sum(result: Mapping[str, Any]) -> str:
-    total = result["composed"]
+def _together(result: SearchResult) -> str:
+    """What is proven for all trials."""
+    total = result.composed
     if total is None:
         return "Nothing is proven for all trials together."
     return (
         "For a record that was trained on, all trials together are "
-        f"({total['epsilon']:.4g}, {total['delta']:.2g})-differentially private "
-        f"against {result['threat']}, by basic composition; for a held-out record "
-        "nothing is proven."
+        f"({total.epsilon}, {total.delta:.2g})-differentially private against "
+        f"{result.threat}, by basic composition; for a held-out record nothing is "
+        "proven."
     )
 
 
-def _number(value: float | str | None) -> str:
-    return "-" if value is None else value if isinstance(value, str) else f"{value:.4g}"
+def _value(value: Value) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, int | float) else str(value)

@@ -1,1 +1,1 @@
-"""What is asked for: the options of a run, their names and their defaults."""
+"""The description of a run: its options, their names and their defaults."""

@@ -1,4 +1,4 @@
-"""What is run: one frozen description.
+"""The description of a run: one frozen object.
 
 It is the same in Python, in a TOML file, on the command line and in a run folder.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from dpdl import algorithms
 from dpdl.errors import InputError, unknown
@@ -23,9 +23,11 @@ from dpdl.experiment.options import (
     options_of,
 )
 from dpdl.experiment.presets import PRESETS, defaults_for
-from dpdl.experiment.shared import SHARED, Shared
-from dpdl.options import checked, option
+from dpdl.experiment.shared import LATER, SHARED, Shared
+from dpdl.experiment.sites import at_sites, check_sites
+from dpdl.options import Value, checked, option
 from dpdl.privacy.threats import threat
+from dpdl.records import Json, JsonObject, written
 
 if TYPE_CHECKING:
     from dpdl.algorithms import Algorithm
@@ -42,15 +44,18 @@ Class = TypeVar("Class", bound=type)
 
 
 def _sorts_options(cls: Class) -> Class:
-    """Let the constructor take options of the algorithm as keywords, and the algorithm as an object.
+    """Let the constructor take the algorithm's options as keywords, and the algorithm as an object.
 
-    Type checkers see the constructor that the dataclass has; there, `options` holds them.
+    Type checkers see the constructor of the dataclass, where these options are in `options`.
     """
     construct = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(construct)
     def sort(
-        self: Any, *args: Any, options: Mapping[str, Any] = NONE, **given: Any
+        self: object,
+        *args: object,
+        options: Mapping[str, object] = NONE,
+        **given: object,
     ) -> None:
         own = {name: given.pop(name) for name in [*given] if name not in SHARED}
         algorithm = given.get("algorithm", "")
@@ -64,9 +69,12 @@ def _sorts_options(cls: Class) -> Class:
 
 
 def _refuse_beside(
-    algorithm: object, options: Mapping[str, Any], own: Mapping[str, Any]
+    algorithm: object, options: Mapping[str, object], own: Mapping[str, object]
 ) -> None:
-    """An object has all its options; what `replace` passes on belonged to another algorithm."""
+    """Refuse options beside an algorithm that is an object: it has all of its own.
+
+    An `Options` is not refused: `replace` passes it on from the algorithm before.
+    """
     beside = [*own, *([] if isinstance(options, Options) else options)]
     if beside:
         raise InputError(
@@ -84,18 +92,18 @@ NONE = Options({})
 class Experiment(Shared):
     """All choices of one training run: the shared options, an algorithm, and its options.
 
-    The options of the algorithm may also be given as keywords and read as attributes: `lr`, for
-    instance. One that is not given is None, and not in `options`; `resolved` sets it. An algorithm may
-    be given by name, as `module:Class`, or as an object, which is taken exactly as it is.
+    The options of the algorithm can also be given as keywords and read as attributes, for instance
+    `lr`. One that is not given is None and absent from `options`, until `resolved` sets it. The
+    algorithm is a name, `module:Class`, or an object, which is taken exactly as it is.
     """
 
-    options: Mapping[str, Any] = field(default=NONE)
+    options: Mapping[str, Value] = field(default=NONE)
 
     if TYPE_CHECKING:
         algorithm: _Name = option("dpdl", "")
     else:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> Value:
             if name.startswith("_") or name not in options_of(self.algorithm):
                 raise AttributeError(f"This experiment has no {name!r}.")
             return self.options.get(name)
@@ -105,6 +113,7 @@ class Experiment(Shared):
             object.__setattr__(self, name, checked(f, getattr(self, name)))
         object.__setattr__(self, "options", accepted(self.algorithm, self.options))
         threat(self.threat)
+        check_sites(self)
         if self.noise == "none" and self.sigma is not None:
             raise InputError(
                 "noise 'none' and a fixed sigma exclude each other; give one of them."
@@ -113,12 +122,12 @@ class Experiment(Shared):
     def resolved(self) -> Experiment:
         """The same experiment with every default filled in.
 
-        What is given stays. Then come, for an algorithm that was asked for by name, the values that
-        were tuned for it or depend on data set and graph, and last the defaults of its fields.
+        Given values stay. The others are, if the algorithm was given by name, the values that were
+        tuned for it or that depend on data set and graph; otherwise the defaults of its fields.
         """
-        e = replace(self, **self._fixed())
+        e = at_sites(self._with(self._fixed()))
         if e.sampling == "fixed" and (e.noise != "accountant" or e.sigma is not None):
-            # This is what is accounted for; the accountant's own sigma must ask for it.
+            # This relation is accounted for. Where the accountant sets sigma, it must be given.
             e = replace(e, relation="replace-one")
         shared = defaults_for(e.dataset, e.graph, e.noise)
         missing = {
@@ -133,14 +142,19 @@ class Experiment(Shared):
                     f"{name} must be given: it is an option of {e.algorithm} without a "
                     "default."
                 )
-        return replace(e, **missing, options=own)
+        return e._with({**missing, "options": own})
 
-    def _fixed(self) -> Mapping[str, Any]:
-        """What the name of the algorithm stands for; nothing else may be asked for."""
+    def _with(self, values: Mapping[str, object]) -> Experiment:
+        """The same experiment with some other values."""
+        change: Callable[..., Experiment] = replace
+        return change(self, **values)
+
+    def _fixed(self) -> Mapping[str, str]:
+        """The shared options that the name of the algorithm stands for; others are refused."""
         fixed = algorithms.named(self.algorithm).fixed
         for name, value in fixed.items():
-            asked = getattr(self, name)
-            other = asked not in (value, SHARED[name].default)
+            given = getattr(self, name)
+            other = given not in (value, SHARED[name].default)
             if other or (name == "noise" and self.sigma is not None):
                 raise InputError(
                     f"{self.algorithm} stands for {name} {value!r}; nothing else can be "
@@ -148,41 +162,59 @@ class Experiment(Shared):
                 )
         return fixed
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values by name, for JSON: shared options, and those of the algorithm that are set."""
-        return {**{name: getattr(self, name) for name in SHARED}, **self.options}
+    def as_dict(self) -> dict[str, Value]:
+        """Values by name: shared options, and those of the algorithm that are set."""
+        shared = {name: getattr(self, name) for name in SHARED}
+        unset = {name for name in LATER if shared[name] is None}
+        known = {name: shared[name] for name in SHARED if name not in unset}
+        return {**known, **self.options}
+
+    def to_json(self) -> JsonObject:
+        """The same as `json.dumps` takes it."""
+        return {name: written(value) for name, value in self.as_dict().items()}
+
+    @classmethod
+    def from_json(cls, content: Json, where: str = "") -> Experiment:
+        """The experiment that `to_json` wrote, of this version or an older one."""
+        if not isinstance(content, dict):
+            raise InputError(f"{where or 'An experiment'} must be an object.")
+        return from_mapping(content)
 
 
-def from_mapping(values: Mapping[str, Any]) -> Experiment:
-    """An experiment from plain values by name; an unknown name is refused with the nearest ones."""
-    return Experiment(**values)
+def from_mapping(values: Mapping[str, object]) -> Experiment:
+    """An experiment from values by name, each of which is checked.
+
+    An unknown name is refused, and the error has the nearest known ones.
+    """
+    make: Callable[..., Experiment] = Experiment
+    return make(**values)
 
 
 def load(
-    file: Path | None, preset: str | None, overrides: Mapping[str, Any]
+    file: Path | None, preset: str | None, overrides: Mapping[str, object]
 ) -> Experiment:
     """Defaults, then the preset, then the TOML file, then the command line: the later one wins."""
-    written = read_toml(file) if file else {}
-    preset = preset or written.pop("preset", None)
-    written.pop("preset", None)
-    if preset is not None and preset not in PRESETS:
-        raise unknown("preset", str(preset), PRESETS)
-    chosen = {**written, **overrides}
-    return from_mapping({**_of_preset(preset, chosen), **chosen})
+    in_file = read_toml(file) if file else {}
+    from_file = in_file.pop("preset", None)
+    name = preset or from_file
+    chosen = {**in_file, **overrides}
+    return from_mapping({**_of_preset(name, chosen), **chosen})
 
 
-def _of_preset(preset: str | None, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _of_preset(preset: object, chosen: Mapping[str, object]) -> dict[str, Value]:
     """The values of a preset, without those that only other algorithms have."""
     if preset is None:
         return {}
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise unknown("preset", str(preset), PRESETS)
     algorithm = str(chosen.get("algorithm", SHARED["algorithm"].default))
     return {
         name: value for name, value in PRESETS[preset].items() if has(algorithm, name)
     }
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """The options written in a TOML file; those in a table `[algorithm]` are put beside the others."""
+def read_toml(file: Path) -> dict[str, object]:
+    """The options in a TOML file, unchecked; those in a table `[algorithm]` join the others."""
     try:
         return _without_table(tomllib.loads(file.read_text("utf-8")))
     except (OSError, UnicodeDecodeError) as failure:
@@ -196,11 +228,11 @@ def read_toml(file: Path) -> dict[str, Any]:
         ) from failure
 
 
-def _without_table(written: dict[str, Any]) -> dict[str, Any]:
-    """The options of an algorithm may be in a table, with its name."""
-    table = written.get("algorithm")
+def _without_table(found: dict[str, object]) -> dict[str, object]:
+    """The options of an algorithm may be in a table, beside its name."""
+    table = found.get("algorithm")
     if not isinstance(table, dict):
-        return written
+        return found
     if not isinstance(table.get("name"), str):
         raise InputError("The table [algorithm] needs the name of an algorithm.")
     name, own = table["name"], {k: v for k, v in table.items() if k != "name"}
@@ -210,8 +242,8 @@ def _without_table(written: dict[str, Any]) -> dict[str, Any]:
                 f"{option_name} is not an option of {name}: write it above the table "
                 "[algorithm]."
             )
-        if option_name in written:
+        if option_name in found:
             raise InputError(
                 f"{option_name} is given twice: in the table [algorithm] and above it."
             )
-    return {**written, **own, "algorithm": name}
+    return {**found, **own, "algorithm": name}

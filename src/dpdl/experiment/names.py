@@ -15,6 +15,16 @@ def models() -> list[str]:
     return ["cnn", "lenet", "mlp", "scatter-cnn", "scatter-linear"]
 
 
+def losses() -> list[str]:
+    """Losses that have a name; a test holds them to `dpdl.tasks.losses`."""
+    return ["binary-cross-entropy", "cross-entropy", "squared-error"]
+
+
+def scores() -> list[str]:
+    """Scores that have a name; a test holds them to `dpdl.tasks.scores`."""
+    return ["accuracy", "label-accuracy", "squared-error"]
+
+
 def graphs() -> list[str]:
     """Graphs."""
     from dpdl import graph

@@ -1,24 +1,24 @@
-"""The options of algorithms, as experiments have them: which there are, and what they become.
+"""The options of algorithms in an experiment: which there are, their values and their defaults.
 
-An algorithm's options are the fields of its class, except those that are named like a shared option:
-these are set from the experiment.
+The options of an algorithm are the fields of its class, except for fields that are named like a
+shared option: those are set from the experiment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, fields
-from typing import Any, final
+from dataclasses import MISSING, Field, fields
+from typing import final
 
 from dpdl import algorithms
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.presets import defaults_for
 from dpdl.experiment.shared import SHARED
-from dpdl.options import checked, has_default, is_option, may_be_none
+from dpdl.options import Value, checked, has_default, is_option, may_be_none
 
 RESERVED = {*SHARED, "options", "name", "preset"}
 """Names that mean something else in an experiment or in its file."""
-FLAT: Mapping[str, Any] = {
+FLAT: Mapping[str, Value] = {
     "lr": None,
     "lr_decay": 1.0,
     "lr_decay_every": 30,
@@ -40,20 +40,20 @@ FLAT: Mapping[str, Any] = {
 }
 """The options that every experiment had before they belonged to algorithms, with their defaults.
 
-Files of that time name all of them, whatever the algorithm. Such a value says nothing.
+Files of that time name all of them, whatever the algorithm. There such a default means nothing.
 """
 
 
 @final
-class Options(Mapping[str, Any]):
-    """The options of an algorithm in an experiment: a mapping that does not change."""
+class Options(Mapping[str, Value]):
+    """The options of an algorithm that an experiment sets: a mapping that does not change."""
 
     __slots__ = ("_values",)
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = dict(values)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Value:
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class Options(Mapping[str, Any]):
 
 
 # ------------------------------------------------------------------ which there are
-def options_of(algorithm: str) -> dict[str, Field[Any]]:
+def options_of(algorithm: str) -> dict[str, Field[Value]]:
     """The options of an algorithm by name."""
     found = algorithms.named(algorithm).fields
     return {name: f for name, f in found.items() if name not in RESERVED}
@@ -81,12 +81,12 @@ def has(algorithm: str, name: str) -> bool:
     return name in SHARED or name in options_of(algorithm)
 
 
-def installed() -> dict[str, dict[str, Field[Any]]]:
-    """The options of all algorithms: name -> algorithm -> field. Those of old come first.
+def installed() -> dict[str, dict[str, Field[Value]]]:
+    """The options of all algorithms, name -> algorithm -> field, first those in `FLAT`.
 
     An algorithm of another package that cannot be imported is left out.
     """
-    found: dict[str, dict[str, Field[Any]]] = {}
+    found: dict[str, dict[str, Field[Value]]] = {}
     for algorithm in algorithms.usable():
         for name, f in options_of(algorithm).items():
             found.setdefault(name, {})[algorithm] = f
@@ -95,7 +95,7 @@ def installed() -> dict[str, dict[str, Field[Any]]]:
 
 
 def lacking(name: str, algorithm: str) -> InputError:
-    """The error for an option that an algorithm does not have, or that nobody has."""
+    """The error for an option that this algorithm, or every algorithm, lacks."""
     known = {*SHARED, *FLAT, *options_of(algorithm), *installed()}
     if name in known:
         return InputError(f"{name} is not an option of {algorithm}.")
@@ -103,15 +103,15 @@ def lacking(name: str, algorithm: str) -> InputError:
 
 
 # ------------------------------------------------------------------ what they become
-def accepted(algorithm: str, given: Mapping[str, Any]) -> Options:
-    """The given values in their types, in the order of the algorithm's fields.
+def accepted(algorithm: str, given: Mapping[str, object]) -> Options:
+    """The given values, checked and in their types, in the order of the algorithm's fields.
 
-    None is a value only where the field says so. What a file of old says of other algorithms'
-    options, because it named them all, is left out.
+    None counts as not given, unless the type of the field allows it. The options of other
+    algorithms that an older file names (see `FLAT`) are left out.
     """
     own = options_of(algorithm)
     for name, value in given.items():
-        if name not in own and not _says_nothing(name, value):
+        if name not in own and not _means_nothing(name, value):
             raise lacking(name, algorithm)
     return Options(
         {
@@ -122,7 +122,8 @@ def accepted(algorithm: str, given: Mapping[str, Any]) -> Options:
     )
 
 
-def _says_nothing(name: str, value: Any) -> bool:
+def _means_nothing(name: str, value: object) -> bool:
+    """Whether an older file may name this option beside an algorithm that lacks it."""
     if name not in FLAT:
         return False
     default = FLAT[name]
@@ -134,37 +135,37 @@ def _says_nothing(name: str, value: Any) -> bool:
         return False
 
 
-def defaults(algorithm: str, dataset: str, graph: str, noise: str) -> dict[str, Any]:
-    """The values of options that are not given: tuned, by data set and graph, or the field's."""
+def defaults(algorithm: str, dataset: str, graph: str, noise: str) -> dict[str, Value]:
+    """The default of each option: tuned, by data set and graph, or that of the field."""
     named = algorithms.named(algorithm)
     by_setting = defaults_for(dataset, graph, noise)
     tuned = named.tuned_for(dataset, graph, noise)
-    found: dict[str, Any] = {}
+    found: dict[str, Value] = {}
     for name, f in options_of(algorithm).items():
         depends = bool(f.metadata.get("by")) or not has_default(f)
         if name in tuned:
             found[name] = tuned[name]
         elif depends and name in by_setting:
             found[name] = by_setting[name]
-        elif has_default(f):
+        elif f.default is not MISSING:
             found[name] = f.default
     return found
 
 
 def of_object(
-    algorithm: object, shared: Mapping[str, Any]
-) -> tuple[str, dict[str, Any]]:
+    algorithm: object, shared: Mapping[str, object]
+) -> tuple[str, dict[str, Value]]:
     """The name and the options of an algorithm that was given as an object.
 
-    `shared` are the shared options that were given beside it: its fields of such a name are set from
-    them, so they must not say otherwise.
+    `shared` are the shared options that were given beside it. Its fields of the same names are set
+    from them, so a field that holds another value is refused.
     """
     kind = type(algorithm)
     if not hasattr(kind, "__dataclass_fields__"):
         raise InputError(
             f"algorithm must be a name or an algorithm, not a {kind.__name__}."
         )
-    found: dict[str, Any] = {}
+    found: dict[str, Value] = {}
     for f in fields(algorithm):  # type: ignore[arg-type]
         value = getattr(algorithm, f.name)
         if is_option(f) and f.name not in RESERVED:
@@ -174,12 +175,12 @@ def of_object(
         elif f.init and not (has_default(f) and value == f.default):
             raise InputError(
                 f"{f.name} of {kind.__name__} cannot be an option: options are texts, "
-                "numbers or truth values."
+                "numbers, truth values or lists of texts."
             )
     return algorithms.name_of(kind), found
 
 
-def _refuse_other(f: Field[Any], value: Any, shared: Any, kind: type) -> None:
+def _refuse_other(f: Field[Value], value: object, shared: object, kind: type) -> None:
     if value not in (shared, f.default):
         raise InputError(
             f"{f.name} of {kind.__name__} is set from the experiment, which has "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
-from typing import Any
 
 from dpdl.experiment import names
 from dpdl.options import (
@@ -13,6 +12,7 @@ from dpdl.options import (
     SEED,
     SHARE,
     Range,
+    Value,
     option,
 )
 from dpdl.privacy.limits import DELTA
@@ -20,10 +20,46 @@ from dpdl.privacy.limits import DELTA
 
 @dataclass(frozen=True)
 class Shared:
-    """The shared options of an experiment. `None` means: the default for this data set and noise."""
+    """The shared options; None stands for the default of this data set and noise rule."""
 
     dataset: str = option(
         "mnist", "data set", names=names.datasets, also="PATH.npz or module:function"
+    )
+    sites: tuple[str, ...] | None = option(
+        None,
+        "the records of every agent in a place of its own, PATH.npz or module:function, "
+        "in the order of the agents, instead of one data set that is divided",
+    )
+    shape: str | None = option(
+        None,
+        "shape of a record at sites, such as 30 or 1,28,28; without it, records look "
+        "like those of the data set",
+    )
+    scaling: str | None = option(
+        None,
+        "how pixels at sites become numbers: 'pixels' for x/255, or MEAN/STD for "
+        "(x/255 - MEAN)/STD, with commas for one of each channel; without it, records "
+        "of a given shape are floating numbers and stay as they are",
+    )
+    test: str | None = option(
+        None,
+        "public test records for all sites, PATH.npz with x and y; without it, every "
+        "site tests on records of its own",
+    )
+    predict: str | None = option(
+        None,
+        "what is predicted of your own records: classes, labels or numbers, or how many "
+        "of them, such as '3 classes'; without it, classes",
+    )
+    loss: str | None = option(
+        None, "loss", names=names.losses, also="or module:function", by="predict"
+    )
+    score: str | None = option(
+        None,
+        "what models are tested by",
+        names=names.scores,
+        also="or module:function",
+        by="predict",
     )
     model: str | None = option(
         None,
@@ -175,5 +211,7 @@ class Shared:
     )
 
 
-SHARED: Mapping[str, Field[Any]] = {f.name: f for f in fields(Shared)}
+SHARED: Mapping[str, Field[Value]] = {f.name: f for f in fields(Shared)}
 """The shared options by name."""
+LATER = ("sites", "shape", "scaling", "test", "predict", "loss", "score")
+"""Options that are written only where they are set, so that other files look as they always did."""

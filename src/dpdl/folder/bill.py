@@ -18,7 +18,7 @@ from dpdl.privacy.accounting import Effect, Step, epsilon
 from dpdl.privacy.clip import PerSample
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.sampling import FixedSize, Poisson
-from dpdl.privacy.threats import USUAL, Threat, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, Threat, threat
 
 BY_NAME = (
     "algorithm",
@@ -96,7 +96,7 @@ def model_of(header: Mapping[str, Any], rounds: int) -> PrivacyModel:
 
 def listeners_of(header: Mapping[str, Any]) -> list[Threat]:
     """Those against whom a run says something."""
-    return list(dict.fromkeys([*USUAL, threat(header["threat"])]))
+    return list(dict.fromkeys([*DEFAULT_THREATS, threat(header["threat"])]))
 
 
 def bill(book: Book) -> dict[str, float]:

@@ -10,12 +10,14 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from dpdl.errors import InputError, unknown
 from dpdl.folder import files, names
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.tensorboard import EventLog
+from dpdl.records import JsonObject
 
 FORMATS = {"csv": names.METRICS_TABLE, "tensorboard": names.TENSORBOARD}
 """Where in a run folder each one is."""
@@ -69,14 +71,14 @@ class Tracker:
         self._formats = formats
         self._sinks: list[Sink] | None = None
 
-    def __call__(self, t: int, metrics: dict[str, Any] | None) -> None:
+    def __call__(self, t: int, metrics: Metrics | None) -> None:
         """One round is done.
 
         The first evaluated one brings along what the run folder has from before.
         """
         if metrics is None:
             return
-        rows = [scalars(metrics)]
+        rows = [scalars(metrics.to_json())]
         if self._sinks is None:
             self._sinks = [
                 _sink(name, self._run, self._run / FORMATS[name])
@@ -123,7 +125,7 @@ def checked(name: str) -> str:
     return name
 
 
-def scalars(metrics: Mapping[str, Any]) -> dict[str, float]:
+def scalars(metrics: JsonObject) -> dict[str, float]:
     """The finite numbers in metrics, named like `accuracy/mean`.
 
     Words such as "unbounded" are left out.
@@ -147,14 +149,8 @@ def _sink(name: str, run: Path, path: Path) -> Sink:
 
 def _rows(run: Path) -> list[dict[str, float]]:
     try:
-        rows = [scalars(metrics) for metrics in RunFolder(run).metrics()]
-    except (OSError, ValueError, AttributeError) as failure:
+        return [scalars(metrics.to_json()) for metrics in RunFolder(run).metrics()]
+    except (OSError, ValueError) as failure:
         raise InputError(
             f"The metrics of run {str(run)!r} cannot be read: {failure}."
         ) from failure
-    if not all(row.get("round", 0) >= 1 and "seconds" in row for row in rows):
-        raise InputError(
-            f"The metrics of run {str(run)!r} are damaged: a line has no round or no "
-            "time."
-        )
-    return rows

@@ -8,9 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from dpdl.errors import InputError
+from dpdl.records import Record, written
+
+R = TypeVar("R", bound=Record)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -33,9 +36,22 @@ def write(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Replace a JSON file; NaN is refused, JSON has none."""
-    write(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
+def write_json(path: Path, value: object) -> None:
+    """Replace a JSON file by a record or a plain value; NaN is refused, JSON has none."""
+    content = json.dumps(written(value), indent=2, allow_nan=False)
+    write(path, f"{content}\n".encode())
+
+
+def read_record(kind: type[R], path: Path) -> R:
+    """The record in a JSON file; one that is damaged is refused with its name and the place."""
+    try:
+        return kind.from_json(json.loads(path.read_text("utf-8")))
+    except OSError as failure:
+        reason = failure.strerror or failure
+        raise InputError(f"File {str(path)!r} cannot be read: {reason}.") from failure
+    except (ValueError, InputError) as failure:
+        reason = str(failure).rstrip(".")
+        raise InputError(f"File {str(path)!r} is damaged: {reason}.") from failure
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from dpdl.folder import files, names
 from dpdl.folder.bill import BY_NAME, bill, options_of, weights_of
 from dpdl.folder.book import FORMAT, START, Book, line_hash, read
 from dpdl.planning.public_plan import PublicPlan
-from dpdl.privacy.threats import USUAL, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, threat
 
 LEDGER = names.LEDGER
 
@@ -31,7 +31,7 @@ def header(p: PublicPlan) -> dict[str, Any]:
     """The mechanism of every agent, and all options that change what leaves."""
     e, model, factors = p.experiment, p.privacy, p.noise_factors
     agents = range(len(p.graph))
-    listeners = dict.fromkeys([*USUAL, threat(e.threat)])
+    listeners = dict.fromkeys([*DEFAULT_THREATS, threat(e.threat)])
     effective = {str(t): [model.step(i, t).sigma for i in agents] for t in listeners}
     return {
         "ledger": FORMAT,

@@ -23,6 +23,8 @@ from dpdl.errors import InputError, RunFailed
 from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.folder import files, names
 from dpdl.folder.book import refuse_constant
+from dpdl.folder.metrics import Metrics
+from dpdl.folder.summary import Summary, Timing
 
 if TYPE_CHECKING:
     from dpdl.folder.checkpoint import Checkpoint
@@ -169,9 +171,11 @@ class RunFolder:
         """All that `experiment.json` says, whichever version of dpdl wrote it."""
         return self._json(self.experiment_path, "no run")
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """The result of a finished run."""
-        return self._json(self.summary_path, "no finished run")
+        content = self._json(self.summary_path, "no finished run")
+        with self._damaged(self.summary_path):
+            return Summary.from_json(content)
 
     def _json(self, path: Path, otherwise: str) -> dict[str, Any]:
         """The object in a file; `otherwise` is what a folder without the file holds."""
@@ -189,6 +193,15 @@ class RunFolder:
         if not isinstance(content, dict):
             raise InputError(f"File {str(path)!r} is damaged: it holds no JSON object.")
         return content
+
+    @staticmethod
+    @contextmanager
+    def _damaged(path: Path) -> Iterator[None]:
+        """Name the file whose content is no record."""
+        try:
+            yield
+        except InputError as failure:
+            raise InputError(f"File {str(path)!r} is damaged: {failure}") from failure
 
     # ------------------------------------------------------------------ writing
     @contextmanager
@@ -226,26 +239,30 @@ class RunFolder:
             ) from failure
 
     # ----------------------------------------------------------------- metrics
-    def metrics(self) -> list[dict[str, Any]]:
-        """All recorded rounds; a line that a crash cut off is left out."""
+    def metrics(self) -> list[Metrics]:
+        """All evaluated rounds; a line that a crash cut off is left out."""
+        with self._damaged(self.metrics_path):
+            return [
+                Metrics.from_json(json.loads(line), f"line {number}")
+                for number, line in enumerate(self._metrics_lines(), 1)
+            ]
+
+    def _metrics_lines(self) -> list[str]:
+        """Those before the first one that is not whole."""
         if not self.metrics_path.exists():
             return []
-        found = []
-        for line in self.metrics_path.read_text("utf-8").splitlines():
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                break
-        return found
+        lines = self.metrics_path.read_text("utf-8").splitlines()
+        return list(itertools.takewhile(_is_json, lines))
 
-    def append(self, metrics: dict[str, Any]) -> None:
+    def append(self, metrics: Metrics) -> None:
         """Add one evaluated round."""
         with self.metrics_path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(metrics, allow_nan=False) + "\n")
+            file.write(json.dumps(metrics.to_json(), allow_nan=False) + "\n")
 
     def forget_after(self, round: int) -> None:
         """Drop the metrics of rounds that will be run again."""
-        kept = [json.dumps(m) + "\n" for m in self.metrics() if m["round"] <= round]
+        pairs = zip(self._metrics_lines(), self.metrics(), strict=True)
+        kept = [f"{line}\n" for line, metrics in pairs if metrics.round <= round]
         files.write(self.metrics_path, "".join(kept).encode())
 
     # ------------------------------------------------------------------- state
@@ -257,7 +274,15 @@ class RunFolder:
         return restore(path) if path.exists() else None
 
     # ----------------------------------------------------------------- summary
-    def finish(self, summary: dict[str, Any], timing: dict[str, float]) -> None:
+    def finish(self, summary: Summary, timing: Timing) -> None:
         """Write the result; the run is complete."""
         files.write_json(self.path / names.TIMING, timing)
         files.write_json(self.summary_path, summary)
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

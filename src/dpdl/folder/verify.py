@@ -32,7 +32,8 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_hash, named_graph
 from dpdl.folder.states import States
 from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
-from dpdl.planning.statement import CLAIMED, Stated
+from dpdl.planning.statement import Stated
+from dpdl.privacy.epsilons import CLAIMED
 from dpdl.privacy.threats import threat
 
 
@@ -123,7 +124,7 @@ def _verified(run: Path) -> Verdict:
 
 def _summary(run: Path) -> dict[str, Any]:
     try:
-        found = RunFolder(run).summary()
+        found = RunFolder(run).summary().to_json()
         names = (
             "epsilon",
             "rounds",
@@ -253,7 +254,7 @@ def _rounds(
     yield _same("rounds in summary.json", summary["rounds"], book.last)
     metrics = RunFolder(run).metrics()
     yield _same(
-        "rounds in metrics.jsonl", metrics[-1]["round"] if metrics else 0, book.last
+        "rounds in metrics.jsonl", metrics[-1].round if metrics else 0, book.last
     )
     saved = States(run).last()
     yield Check(
@@ -293,9 +294,11 @@ def _epsilons(
     book: Book, stated: Stated | None, summary: Mapping[str, Any]
 ) -> Iterator[Check]:
     """Every epsilon of the summary."""
-    found: Mapping[str, float | str | None]
+    found: Mapping[str, Any]
     if stated:
-        found = stated.epsilons(book.billed())
+        found = {
+            name: one.to_json() for name, one in stated.epsilons(book.billed()).items()
+        }
     else:
         found = {
             name: value if math.isfinite(value) else "unbounded"

@@ -1,11 +1,13 @@
 """Who talks to whom, and with which weight.
 
-A `Graph` holds the mixing matrix W: symmetric, doubly stochastic and connected, or it does not construct.
-`build` turns the words of a command line into a graph; `ring(10)`, `complete(10)`, ... serve in a notebook.
+A `Graph` holds the mixing matrix W: symmetric, doubly stochastic and connected, or it does not
+construct. `build` makes a graph from the text of a command line; `ring(10)`, `complete(10)`, ...
+serve in a notebook.
 """
 
+from dpdl.graph.facts import GraphFacts, describe
 from dpdl.graph.files import from_file
-from dpdl.graph.matrix import Graph, describe
+from dpdl.graph.matrix import Graph
 from dpdl.graph.named import (
     GRAPHS,
     bipartite,
@@ -26,6 +28,7 @@ __all__ = [
     "GRAPHS",
     "WEIGHTS",
     "Graph",
+    "GraphFacts",
     "bipartite",
     "bipartite_hub",
     "build",

@@ -1,4 +1,4 @@
-"""What a mixing matrix and a number of agents must satisfy; every refusal names the row or the edge."""
+"""Checks of mixing matrices and numbers of agents; every error names the row or the edge."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def as_matrix(W: object) -> Matrix:
 
 
 def check_weights(W: Matrix) -> None:
-    """Refuse W unless it is non-negative, symmetric, has rows that sum to 1 and a positive diagonal."""
+    """Refuse W unless it is non-negative, symmetric, doubly stochastic, with w_ii > 0."""
     if (W < 0).any():
         i, j = np.argwhere(W < 0)[0]
         raise InputError(f"W must not be negative, but w[{i},{j}] = {W[i, j]:.12g}.")

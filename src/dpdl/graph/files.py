@@ -1,9 +1,10 @@
 """Graphs from files: edge lists and matrices.
 
-An edge list has one edge per line, `i j` or `i j w`, agents numbered from 0. A matrix has one line per agent.
-The numbers stand apart by spaces or commas, and `#` starts a comment. Some extensions decide: `.edges` is an
-edge list, `.adj` and `.npy` are matrices. In any other file two or three numbers per line are an edge list,
-unless they form a symmetric square of numbers from 0 to 1, which is the matrix of a very small graph.
+An edge list has one edge per line, `i j` or `i j w`, agents numbered from 0. A matrix has one line
+per agent. The numbers stand apart by spaces or commas, and `#` starts a comment. Some extensions
+decide: `.edges` is an edge list, `.adj` and `.npy` are matrices. In any other file two or three
+numbers per line are an edge list, unless they form a symmetric square of numbers from 0 to 1, which
+is the matrix of a very small graph.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ def from_file(
 ) -> Graph:
     """The graph of an edge list or matrix file.
 
-    With weights "given" the numbers of the file become W; a self-weight that is missing or 0 becomes what is
-    left of 1. With any other rule the file only says who talks to whom. `agents` must agree with the file.
+    With weights "given" the numbers of the file become W; a self-weight that is missing or 0
+    becomes what is left of 1. With any other rule the file only says who talks to whom. `agents`
+    must agree with the file.
     """
     check_rule(weights)
     path = Path(path)
@@ -127,8 +129,8 @@ def _matrix(lines: list[Line]) -> Matrix:
     for line in lines:
         if len(line.values) != N:
             raise InputError(
-                f"Line {line.number} has length {len(line.values)}, but a matrix of {N} lines needs {N} "
-                "numbers in each (an edge list needs two or three)."
+                f"Line {line.number} has length {len(line.values)}, but a matrix of {N} lines "
+                f"needs {N} numbers in each (an edge list needs two or three)."
             )
     return as_matrix([line.values for line in lines])
 
@@ -155,7 +157,8 @@ def _edge_list(lines: list[Line], weighted: bool) -> Matrix:
         before, where = seen.setdefault((i, j), (w, line.number))
         if before != w:
             raise InputError(
-                f"Line {line.number} gives edge {i} {j} the weight {w:.12g}, but line {where} says {before:.12g}."
+                f"Line {line.number} gives edge {i} {j} the weight {w:.12g}, but line {where} "
+                f"says {before:.12g}."
             )
     if min(seen)[0] > 0:
         raise InputError(
@@ -170,8 +173,9 @@ def _edge_list(lines: list[Line], weighted: bool) -> Matrix:
 def _agent(value: float, line: int) -> int:
     if value != int(value) or value >= MAX_AGENTS:
         raise InputError(
-            f"Line {line} names agent {value:.12g}, but in an edge list agents are whole numbers from 0 to "
-            f"{MAX_AGENTS - 1} (a matrix of two or three agents should be named PATH.adj)."
+            f"Line {line} names agent {value:.12g}, but in an edge list agents are whole "
+            f"numbers from 0 to {MAX_AGENTS - 1} (a matrix of two or three agents should be "
+            "named PATH.adj)."
         )
     return int(value)
 
@@ -187,7 +191,8 @@ def _checked(A: Matrix, rows: list[str]) -> Matrix:
     if one_way.any():
         i, j = np.argwhere(one_way)[0]
         raise InputError(
-            f"{rows[i]} has an edge from agent {i} to agent {j}, but {rows[j].lower()} has none from {j} to {i}."
+            f"{rows[i]} has an edge from agent {i} to agent {j}, but {rows[j].lower()} has "
+            f"none from {j} to {i}."
         )
     return A
 

@@ -15,7 +15,7 @@ MOST_FREE = 60
 
 
 def layout(graph: Graph) -> Matrix:
-    """One row (x, y) per agent, within -1 to 1: a grid, columns, or a circle, as fits the kind of graph."""
+    """One row (x, y) per agent, within -1 to 1: a grid, columns or a circle, by kind of graph."""
     N, kind = graph.N, graph.name.partition(":")[0]
     sides = re.fullmatch(r"torus:([0-9]+)x([0-9]+)", graph.name)
     if (
@@ -31,7 +31,7 @@ def layout(graph: Graph) -> Matrix:
     if kind == "bipartite-hub" and N > 2:
         return _hubs(N)
     if kind == "hypercube" and N & (N - 1) == 0:
-        # Neighbours in Gray code differ in one binary digit, so the rim of the circle consists of edges.
+        # Neighbours in Gray code differ in one binary digit: the rim of the circle is edges.
         places = np.arange(N)
         points = np.empty((N, 2))
         points[places ^ (places >> 1)] = _circle(N)
@@ -61,7 +61,7 @@ def _columns(N: int) -> Matrix:
 
 
 def _hubs(N: int) -> Matrix:
-    """Agents 0 and 1 left and right, the others between them, in a zigzag where one column is too tight."""
+    """Agents 0 and 1 left and right, the others between: one column, or a zigzag of many."""
     points = np.zeros((N, 2))
     points[:2, 0] = [-1.0, 1.0]
     others = np.arange(N - 2)
@@ -96,7 +96,7 @@ def spacing(points: Matrix) -> float:
 
 
 def curves(points: Matrix, pairs: npt.NDArray[np.int64]) -> Matrix:
-    """Each edge as a polyline (edges, steps, 2), bent where a straight one would hit a third agent."""
+    """Each edge as a polyline (edges, steps, 2), bent where it would hit a third agent."""
     start, end = points[pairs[:, 0]], points[pairs[:, 1]]
     apart = spacing(points)
     bend = np.zeros(len(pairs))

@@ -1,8 +1,8 @@
 """The graph as its mixing matrix.
 
-The DPDL paper assumes a symmetric, doubly stochastic W with max(|λ_2|, |λ_N|) <= sqrt(rho) < 1. A connected
-pattern with a positive diagonal has that property, and `Graph` refuses everything else. Only `pair`, a graph for one
-moment, need not be connected.
+The DPDL paper assumes a symmetric, doubly stochastic W with max(|λ_2|, |λ_N|) <= sqrt(rho) < 1. A
+connected pattern with a positive diagonal has that property, and `Graph` refuses everything else.
+Only `pair`, a graph for one moment, need not be connected.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +22,19 @@ T = TypeVar("T", bound=np.generic)
 
 
 DIGITS = 12
-"""Eigenvalues are rounded to these: processes whose linear algebra differs in the last bits must share gamma and K."""
+"""Digits to which eigenvalues are rounded.
+
+Processes whose linear algebra differs in the last bits must compute the same gamma and K.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """N agents and the symmetric, doubly stochastic, connected matrix W they mix with.
 
-    `W[i, j] > 0` says that i and j talk to each other; every agent also talks to itself. The matrix is a
-    read-only copy, symmetric to the last bit. Bad input raises `InputError` that names the row or edge.
+    `W[i, j] > 0` says that i and j talk to each other; every agent also talks to itself. The matrix
+    is a read-only copy, symmetric to the last bit. Bad input raises `InputError` that names the row
+    or edge.
     """
 
     W: Matrix
@@ -39,7 +43,7 @@ class Graph:
     def __post_init__(self) -> None:
         W = as_matrix(self.W)
         check_weights(W)
-        # Within the tolerance w_ij and w_ji may differ; both ends of an edge must use the same number.
+        # Within the tolerance w_ij and w_ji may differ; both ends of an edge use their mean.
         W = (W + W.T) / 2
         check_connected(W > 0)
         object.__setattr__(self, "W", _frozen(W))
@@ -57,7 +61,7 @@ class Graph:
 
     @cached_property
     def edges(self) -> npt.NDArray[np.int64]:
-        """Directed edges (i, j), self-loops included, sorted by (j, i): the order every process shares."""
+        """Directed edges (i, j) with self-loops, by j and then i: the order all processes share."""
         j, i = np.nonzero(self.W.T)
         return _frozen(np.stack([i, j], axis=1).astype(np.int64))
 
@@ -120,10 +124,10 @@ class Graph:
 
 
 def pair(agents: int, a: int, b: int | None) -> Graph:
-    """The graph of one moment: a and b meet and weigh each other by 1/2, all others keep to themselves.
+    """The graph of one moment: a and b meet with weight 1/2, all others keep to themselves.
 
-    The one graph that need not be connected: many such moments connect what one of them does not. It is symmetric and
-    doubly stochastic by construction. Without b, and when b is a, nobody meets.
+    The one graph that need not be connected: many such moments connect what one of them does not.
+    It is symmetric and doubly stochastic by construction. Without b, and when b is a, nobody meets.
     """
     for i in (a, a if b is None else b):
         if not 0 <= i < agents:
@@ -135,9 +139,8 @@ def pair(agents: int, a: int, b: int | None) -> Graph:
     if b is not None and b != a:
         W[[a, b, a, b], [a, b, b, a]] = 0.5
         edges |= {(a, b), (b, a)}
-    graph = object.__new__(
-        Graph
-    )  # as `Graph(W)` would, but without the search for a path between all agents
+    # As `Graph(W)`, but without the check that the graph is connected.
+    graph = object.__new__(Graph)
     order = sorted(edges, key=lambda edge: edge[::-1])
     values = {
         "W": _frozen(W),
@@ -152,19 +155,6 @@ def pair(agents: int, a: int, b: int | None) -> Graph:
 def _frozen(array: npt.NDArray[T]) -> npt.NDArray[T]:
     array.flags.writeable = False
     return array
-
-
-def describe(graph: Graph) -> dict[str, Any]:
-    """The graph as JSON values: `edges` and `degree` count undirected edges without self-loops."""
-    return {
-        "name": graph.name,
-        "agents": graph.N,
-        "edges": graph.edge_count,
-        "spectral_gap": graph.spectral_gap,
-        "rho": graph.rho,
-        "degree": {"min": int(graph.degrees.min()), "max": int(graph.degrees.max())},
-        "weights": graph.W.tolist(),
-    }
 
 
 def acceleration(graph: Graph) -> float:

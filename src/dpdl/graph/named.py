@@ -1,4 +1,4 @@
-"""Graphs by name: one function each for notebooks, and `build` for the words of a command line."""
+"""Graphs by name: one function each for notebooks, and `build` for a command line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def bipartite_hub(agents: int, weights: str = "metropolis", seed: int = 0) -> Gr
 
 
 def hypercube(agents: int, weights: str = "metropolis", seed: int = 0) -> Graph:
-    """Two agents talk when the binary digits of their numbers differ in one place; N is a power of two."""
+    """Agents talk when their numbers differ in one binary digit; N is a power of two."""
     return _plain("hypercube", agents, weights, seed)
 
 
@@ -80,13 +80,13 @@ def torus(
     seed: int = 0,
     sides: tuple[int, int] | None = None,
 ) -> Graph:
-    """A grid whose borders are joined; `sides` is (rows, columns), by default the most square choice."""
+    """A grid whose borders are joined; `sides` are (rows, columns), by default the most square."""
     N = agents_count(agents, 4, "torus")
     rows, columns = patterns.torus_sides(N) if sides is None else sides
     if rows < 2 or columns < 2 or rows * columns != N:
         raise InputError(
-            f"Graph 'torus:{rows}x{columns}' needs at least 2 rows and 2 columns that hold all agents, "
-            f"but agents = {N}."
+            f"Graph 'torus:{rows}x{columns}' needs at least 2 rows and 2 columns that hold "
+            f"all agents, but agents = {N}."
         )
     return Graph(
         weigh(patterns.torus(rows, columns), weights, seed), f"torus:{rows}x{columns}"
@@ -113,10 +113,10 @@ def erdos_renyi(
 def build(
     spec: str, agents: int | None = None, weights: str = "metropolis", seed: int = 0
 ) -> Graph:
-    """The graph a command line asks for: a name, `torus:3x4`, `erdos-renyi:0.3`, or a file.
+    """The graph of a command line: a name, `torus:3x4`, `erdos-renyi:0.3`, or a file.
 
-    A file knows its number of agents, so `agents` may be None there; given, it must agree. The seed matters
-    to `erdos-renyi` and to the weights `sinkhorn` only.
+    A file knows its number of agents, so `agents` may be None there; given, it must agree. The seed
+    matters to `erdos-renyi` and to the weights `sinkhorn` only.
     """
     name, colon, argument = spec.partition(":")
     if name not in GRAPHS:
@@ -156,7 +156,8 @@ def _sides(argument: str) -> tuple[int, int]:
     found = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", argument)
     if not found:
         raise InputError(
-            f"A torus is written torus:ROWSxCOLUMNS, for instance torus:3x4, not 'torus:{argument}'."
+            "A torus is written torus:ROWSxCOLUMNS, for instance torus:3x4, not "
+            f"'torus:{argument}'."
         )
     return int(found[1]), int(found[2])
 

@@ -58,7 +58,8 @@ def hypercube(N: int) -> Pattern:
     if N & (N - 1):
         low = 1 << (N.bit_length() - 1)
         raise InputError(
-            f"Graph 'hypercube' needs a power of two, but agents = {N}: use {low} or {2 * low} agents."
+            f"Graph 'hypercube' needs a power of two, but agents = {N}: use {low} or "
+            f"{2 * low} agents."
         )
     differ = np.bitwise_xor.outer(np.arange(N), np.arange(N))
     return np.asarray((differ > 0) & (differ & (differ - 1) == 0))
@@ -84,13 +85,13 @@ def torus_sides(N: int) -> tuple[int, int]:
         if N % rows == 0:
             return rows, N // rows
     raise InputError(
-        f"Graph 'torus' needs rows x columns agents with at least 2 of each, but agents = {N} is prime: "
-        f"use {N - 1} or {N + 1} agents, or 'ring'."
+        "Graph 'torus' needs rows x columns agents with at least 2 of each, but "
+        f"agents = {N} is prime: use {N - 1} or {N + 1} agents, or 'ring'."
     )
 
 
 def erdos_renyi(N: int, p: float, seed: int) -> Pattern:
-    """Every pair talks with probability p; redrawn, keyed by the seed, until the graph is connected."""
+    """Every pair talks with probability p; drawn from the seed until the graph is connected."""
     for draw in range(MAX_DRAWS):
         upper = np.triu(generator(seed, "graph-edges", draw).random((N, N)) < p, 1)
         pattern = upper | upper.T

@@ -1,8 +1,8 @@
-"""From who-talks-to-whom to the mixing matrix W.
+"""Rules for the mixing weights: from who talks to whom to the matrix W.
 
-Every rule returns a matrix that is symmetric to the last bit, has rows that sum to 1 within 1e-12 and a
-positive diagonal. On a regular graph `metropolis` and `uniform` give exactly 1/(d + 1) everywhere, also on
-the diagonal, so that the rows of the complete graph are equal bit by bit.
+Every rule returns a matrix that is symmetric to the last bit, has rows that sum to 1 within 1e-12
+and a positive diagonal. On a regular graph `metropolis` and `uniform` give exactly 1/(d + 1)
+everywhere, also on the diagonal, so that the rows of the complete graph are equal bit by bit.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ def uniform(pattern: Pattern) -> Matrix:
 
 
 def sinkhorn(pattern: Pattern, seed: int) -> Matrix:
-    """w_ij = s_i a_ij s_j with a_ij = a_ji uniform on [0.1, 1], scaled by s so that every row sums to 1.
+    """w_ij = s_i a_ij s_j with a_ij = a_ji uniform on [0.1, 1]; s makes every row sum to 1.
 
-    The scaling is unique. It minimises the convex f(u) = sum_ij a_ij exp(u_i + u_j) / 2 - sum_i u_i with
-    s = exp(u); damped Newton steps reach it also where Sinkhorn's alternating steps crawl (bipartite graphs).
+    The scaling is unique. It minimises the convex f(u) = sum_ij a_ij exp(u_i + u_j) / 2 - sum_i u_i
+    with s = exp(u); damped Newton steps reach it also where Sinkhorn's alternating steps crawl
+    (bipartite graphs).
     """
     N = len(pattern)
     drawn = generator(seed, "graph-weights").uniform(0.1, 1.0, size=(N, N))

@@ -1,4 +1,4 @@
-"""The compiled kernels. Installing the package compiles the C files here; without a compiler there is no library."""
+"""The compiled kernels: installing the package compiles the C files here, if it can."""
 
 from __future__ import annotations
 

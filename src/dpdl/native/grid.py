@@ -1,4 +1,4 @@
-"""What Python may call of `grid.c`, where it is said what the numbers are."""
+"""Bindings of `grid.c`; arguments are documented there."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from dpdl.native import library
 
 @cache
 def kernels() -> ctypes.CDLL | None:
-    """`dpdl_perturb_on_grid_float` and `..._double` (key, n, from, std, grid, into), or None without a library.
+    """`dpdl_perturb_on_grid_float` and `..._double`, or None without a library.
 
-    For tests also `dpdl_grid_normals(pairs, words, out)` and `dpdl_grid_rough(pairs, w, a, first, second)`.
+    Their arguments are (key, n, from, std, grid, into).
+
+    For tests also `dpdl_grid_normals(pairs, words, out)` and `dpdl_grid_rough(pairs, w, a, first,
+    second)`.
     """
     found = library()
     if found is not None:

@@ -1,4 +1,4 @@
-"""`network.c` as Python sees it: layers, the memory of one thread, and the two things that it computes."""
+"""Bindings of `network.c`: layers, and the memory in which one thread computes."""
 
 from __future__ import annotations
 
@@ -14,42 +14,37 @@ MOST_VECTORS = 2048
 """Vectors of 8 that one filter may have."""
 
 
-class Conv(ctypes.Structure):
+class ConvLayer(ctypes.Structure):
     """A convolution, then perhaps group norm, ReLU and max-pool; sizes are those of one sample."""
 
     _fields_ = (
-        *(
-            (name, ctypes.c_int32)
-            for name in (
-                "channels",
-                "height",
-                "width",
-                "padding_rows",
-                "padding_columns",
-            )
-        ),
-        *(
-            (name, ctypes.c_int32)
-            for name in (
-                "kernel_rows",
-                "kernel_columns",
-                "stride_rows",
-                "stride_columns",
-            )
-        ),
-        *(
-            (name, ctypes.c_int32)
-            for name in ("filters", "bias", "relu", "pool", "groups", "affine")
-        ),
+        ("channels", ctypes.c_int32),
+        ("height", ctypes.c_int32),
+        ("width", ctypes.c_int32),
+        ("padding_rows", ctypes.c_int32),
+        ("padding_columns", ctypes.c_int32),
+        ("kernel_rows", ctypes.c_int32),
+        ("kernel_columns", ctypes.c_int32),
+        ("stride_rows", ctypes.c_int32),
+        ("stride_columns", ctypes.c_int32),
+        ("filters", ctypes.c_int32),
+        ("bias", ctypes.c_int32),
+        ("relu", ctypes.c_int32),
+        ("pool", ctypes.c_int32),
+        ("groups", ctypes.c_int32),
+        ("affine", ctypes.c_int32),
         ("eps", ctypes.c_float),
     )
 
 
-class Linear(ctypes.Structure):
+class LinearLayer(ctypes.Structure):
     """A linear layer, then perhaps ReLU."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_int32) for name in ("inputs", "outputs", "bias", "relu")
+    _fields_ = (
+        ("inputs", ctypes.c_int32),
+        ("outputs", ctypes.c_int32),
+        ("bias", ctypes.c_int32),
+        ("relu", ctypes.c_int32),
     )
 
 
@@ -59,14 +54,15 @@ class Memory:
 
     def __init__(
         self,
-        convs: Sequence[Conv],
-        linears: Sequence[Linear],
+        convs: Sequence[ConvLayer],
+        linears: Sequence[LinearLayer],
         floats: int,
         samples: int,
     ) -> None:
         self._kernels = _declared()
         self._outputs = linears[-1].outputs
-        c, m = (Conv * len(convs))(*convs), (Linear * len(linears))(*linears)
+        c = (ConvLayer * len(convs))(*convs)
+        m = (LinearLayer * len(linears))(*linears)
         self._network = self._kernels.dpdl_network_new(
             len(c), c, len(m), m, floats, samples
         )
@@ -84,26 +80,17 @@ class Memory:
         clip_norm: float | None,
         out: int,
     ) -> tuple[float, int, int]:
-        """Sum of the gradients into `out`; the sum of the losses, and how many samples were clipped and not finite.
+        """Sum of the gradients into `out`.
 
+        Returns the sum of the losses, and the numbers of samples that were clipped and not finite.
         All arguments but numbers are addresses of contiguous memory: float32, labels int64.
         """
         facts = (ctypes.c_int64 * 2)()
         at = (ctypes.c_void_p * len(masks))(*masks)
         clip = clip_norm is not None
+        norm = 0.0 if clip_norm is None else clip_norm
         loss = self._kernels.dpdl_network_sum(
-            *(
-                self._network,
-                row,
-                x,
-                y,
-                at,
-                samples,
-                clip,
-                clip_norm if clip else 0.0,
-                out,
-                facts,
-            )
+            self._network, row, x, y, at, samples, clip, norm, out, facts
         )
         if loss < 0:
             raise ValueError(
@@ -119,28 +106,21 @@ class Memory:
 @cache
 def _declared() -> ctypes.CDLL:
     kernels = library()
-    assert kernels, "a network was asked for that has no kernels"
-    address, number = ctypes.c_void_p, ctypes.c_int
-    kernels.dpdl_network_new.argtypes = [
-        number,
-        address,
-        number,
-        address,
-        ctypes.c_long,
-        number,
-    ]
+    assert kernels, "a network needs the compiled kernels"
+    address, number, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_long
+    kernels.dpdl_network_new.argtypes = [number, address, number, address, long, number]
     kernels.dpdl_network_new.restype = address
     kernels.dpdl_network_free.argtypes = [address]
     kernels.dpdl_network_free.restype = None
     kernels.dpdl_network_sum.argtypes = [
         *[address] * 5,
-        ctypes.c_long,
+        long,
         number,
         ctypes.c_float,
         address,
         address,
     ]
     kernels.dpdl_network_sum.restype = ctypes.c_double
-    kernels.dpdl_network_outputs.argtypes = [*[address] * 3, ctypes.c_long, address]
+    kernels.dpdl_network_outputs.argtypes = [*[address] * 3, long, address]
     kernels.dpdl_network_outputs.restype = None
     return kernels

@@ -1,4 +1,4 @@
-"""What Python may call of `noise.c`, where it is said what the numbers are."""
+"""Bindings of `noise.c`; arguments are documented there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from dpdl.native import library
 
 @cache
 def kernels() -> ctypes.CDLL | None:
-    """`dpdl_perturb(key, n, from, std, into)` and `dpdl_normals(words, pairs)`, or None without a library."""
+    """`dpdl_perturb` and `dpdl_normals`, or None without a library.
+
+    Their arguments are (key, n, from, std, into) and (words, pairs).
+    """
     found = library()
     if found is not None:
         pointer = ctypes.c_void_p

@@ -1,4 +1,4 @@
-"""What Python may call of `rows.c`, where it is said what the numbers are."""
+"""Bindings of `rows.c`; arguments are documented there."""
 
 from __future__ import annotations
 
@@ -10,34 +10,15 @@ from dpdl.native import library
 
 @cache
 def kernels() -> ctypes.CDLL | None:
-    """`dpdl_row_products`, `dpdl_row_sums_float` and `dpdl_row_sums_double`, or None without a library."""
+    """`dpdl_row_products` and `dpdl_row_sums_float`, `..._double`, or None without a library."""
     found = library()
     if found is not None:
         number, pointer = ctypes.c_int64, ctypes.c_void_p
-        products, sums = (
-            found.dpdl_row_products,
-            [found.dpdl_row_sums_float, found.dpdl_row_sums_double],
-        )
-        products.argtypes = [
-            number,
-            pointer,
-            number,
-            pointer,
-            number,
-            pointer,
-            number,
-            pointer,
-            pointer,
-        ]
-        products.restype = None
-        for function in sums:
-            function.argtypes = [
-                number,
-                *[pointer] * 4,
-                number,
-                number,
-                pointer,
-                number,
-            ]
-            function.restype = None
+        of_rows = (number, pointer, number, pointer, number, pointer)
+        of_pieces = (number, pointer, pointer)
+        found.dpdl_row_products.argtypes = (*of_rows, *of_pieces)
+        found.dpdl_row_products.restype = None
+        for add in (found.dpdl_row_sums_float, found.dpdl_row_sums_double):
+            add.argtypes = [number, *[pointer] * 4, number, number, pointer, number]
+            add.restype = None
     return found

@@ -1,8 +1,8 @@
-"""The edges that touch the agents hosted here, the verbs that move rows on them, and the one exit.
+"""The edges of the agents hosted here, the verbs that move rows on them, and the one exit.
 
-An algorithm is written once, for "the agents hosted here", and does not know where the others are. All processes
-share one canonical edge order, so rows need no headers, and every sum runs over neighbours in ascending order, so
-the result is the same, bit for bit, on every placement.
+An algorithm is written once, for "the agents hosted here", and does not know where the others are.
+All processes share one canonical edge order, so rows need no headers, and every sum runs over
+neighbours in ascending order, so the result is the same, bit for bit, on every placement.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ from dpdl.transport import Alone, Post, Transport
 from dpdl.types import Sent, Visits
 
 ENTRIES = 4_000_000
-"""Entries of the answers to one part of a net, 16 MB of float32. Measured with LeNet on two cores: from 8 to 32 MB make
-no difference; fewer cost more exchanges, and more do not stay in the processor's cache until they are used."""
+"""Entries of the answers to one part of a net: 16 MB of float32.
+
+Measured with LeNet on two cores, 8 to 32 MB make no difference. Smaller parts need more exchanges;
+larger ones do not stay in the processor's cache until they are used.
+"""
 
 
 @dataclass
@@ -63,7 +66,7 @@ def blocks(agents: int, processes: int) -> Tensor:
 
 
 def divided(sizes: Sequence[int], most: int) -> list[int]:
-    """The part of every agent: consecutive ones share a part that has at most `most` edges, or one agent."""
+    """The part of every agent: consecutive agents share one of up to `most` edges, or one agent."""
     found, part, filled = [], 0, 0
     for size in sizes:
         if filled and filled + size > most:
@@ -77,10 +80,11 @@ def divided(sizes: Sequence[int], most: int) -> list[int]:
 class Part:
     """A net in which only some agents ask, here and elsewhere.
 
-    `agents` are the numbers of those hosted here, `rows` their rows among all agents hosted here, `N` is the number of
-    all agents. `i`, `w` and `own` belong to what they ask: row of the asking agent among those of the part, weight
-    w_ij, and position of the self-loop of every agent. `visits` are what any agent hosted here answers, and `numbers`
-    their numbers among the visits of the whole net.
+    `agents` are the numbers of those hosted here, `rows` their rows among all agents hosted here,
+    `N` is the number of all agents. `i`, `w` and `own` belong to what they ask: row of the asking
+    agent among those of the part, weight w_ij, and position of the self-loop of every agent.
+    `visits` are what any agent hosted here answers, and `numbers` their numbers among the visits of
+    the whole net.
     """
 
     def __init__(self, net: Net, rows: slice, asks: Tensor, numbers: Tensor) -> None:
@@ -192,9 +196,8 @@ class Net:
     def _routes(self) -> None:
         """Who of the others needs which agents' rows, for `send`."""
         asks, visits = self._asks, self.visits.edges
-        self._senders = visits[
-            :, 0
-        ].unique()  # agents whose rows are read here, ascending
+        # The agents whose rows are read here, ascending.
+        self._senders = visits[:, 0].unique()
         self._at = torch.searchsorted(self._senders, visits[:, 0].contiguous())
         self._local = torch.searchsorted(self._senders, self.agents)
         others = [r for r in range(self.processes) if r != self.rank]
@@ -216,9 +219,9 @@ class Net:
         return grouped(self.visits.host, len(self.agents))
 
     def on(self, graph: Graph) -> Net:
-        """The same agents, transport and observers on another graph: rows then move on its edges only.
+        """The same agents, transport and observers on another graph.
 
-        For graphs that change from round to round. All processes must ask for the same one.
+        For graphs that change from round to round. All processes must use the same one.
         """
         if len(graph) != self.N:
             raise InputError(
@@ -240,7 +243,7 @@ class Net:
 
     # ------------------------------------------------------------------ verbs
     def send(self, channel: str, x: Tensor) -> Sent:
-        """Every agent's row to all its neighbours: (agents, D) -> what the agents hosted here received."""
+        """Every agent's row to all its neighbours: (agents, D) -> what was received here."""
         leaving = Leaving(channel, self._asks[self._leaves], x, self.i[self._leaves])
         counts = {r: len(k) for r, k in self._from.items()}
         got = _EXITS[self](leaving, self._readers, counts)
@@ -261,11 +264,11 @@ class Net:
         return self._whole.sum(rows, weight)
 
     def average(self, sent: Sent) -> Tensor:
-        """For every agent i, sum over j in N_i of w_ij rows_j: what it received -> (agents, D)."""
+        """For every agent i, sum over j in N_i of w_ij rows_j: received rows -> (agents, D)."""
         return weighted_sums(sent.rows, sent.at, self._w_visits, self._by_host)
 
     def average_answers(self, answers: Tensor) -> Tensor:
-        """For every agent i, sum over j in N_i of w_ij answers_ji: what it answered to others -> (agents, D)."""
+        """For every agent i, sum over j in N_i of w_ij answers_ji: (visits, D) -> (agents, D)."""
         return weighted_sums(
             answers, torch.arange(len(answers)), self._w_visits, self._by_host
         )
@@ -280,8 +283,8 @@ class Net:
     ) -> dict[str, Tensor]:
         """What `work` finds for the agents of every part, put together: name -> (agents, ...).
 
-        For work with a row of `width` entries for every edge: at a time there are only those of one part. All processes
-        go through the same parts, so `work` may exchange rows.
+        For work with a row of `width` entries for every edge: at a time there are only those of one
+        part. All processes go through the same parts, so `work` may exchange rows.
         """
         if width not in self._parts:
             self._parts[width] = self._divide(max(1, self._entries // max(1, width)))
@@ -299,8 +302,8 @@ class Net:
     def _divide(self, most: int) -> tuple[Part, ...]:
         """Parts in which the agents of each process have at most `most` edges, or are one agent.
 
-        Each process has agents in the first part, in the second, and so on while there are any: if parts were one
-        process after the other, most would wait.
+        Each process has agents in the first part, in the second, and so on while there are any: if
+        parts were one process after the other, most would wait.
         """
         sizes = torch.from_numpy(np.array(self.graph.sizes))
         part = torch.cat(

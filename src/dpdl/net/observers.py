@@ -1,4 +1,4 @@
-"""Who watches at the exit: a meter of bytes, and a gate that stops what was not declared."""
+"""Observers at the exit: a meter of bytes, and a gate that stops undeclared channels."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ class Gate:
         """Stop a message before it leaves."""
         if leaving.channel not in self._channels:
             raise PrivacyRefused(
-                f"The algorithm tried to send on channel {leaving.channel!r}, which it has not declared; "
-                f"declared: {', '.join(sorted(self._channels))}."
+                f"The algorithm tried to send on channel {leaving.channel!r}, which it has not "
+                f"declared; declared: {', '.join(sorted(self._channels))}."
             )

@@ -26,7 +26,7 @@ def what(plan: Plan, rounds: int) -> str:
     count = "1 round" if rounds == 1 else f"{rounds} rounds"
     agents = len(plan.graph)
     algorithm, data, graph = map(
-        _short, (plan.experiment.algorithm, plan.data.name, plan.graph.name)
+        _short, (plan.experiment.algorithm, plan.source.name, plan.graph.name)
     )
     return f"{algorithm} on {data}, {graph} of {agents} agents, {count}"
 

@@ -9,14 +9,18 @@ from typing import final
 
 import numpy as np
 
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.keys import generator
 from dpdl.planning.build import make_algorithm
 from dpdl.planning.site import AgentRecords, TestRecords
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.partition import partition
+from dpdl.tasks.targets import Classes
 
 FEWEST_RECORDS = 10
+BY_NUMBER = ("iid", "quantity")
+"""The partitions that do not look at classes."""
 
 
 @final
@@ -26,15 +30,25 @@ class Division:
 
     data: Dataset
     parts: Sequence[np.ndarray] = field(repr=False)
+    common_test = True
+
+    @property
+    def name(self) -> str:
+        """That of the data set."""
+        return self.data.name
 
     def records(self, agents: Iterable[int]) -> dict[int, AgentRecords]:
         """Those of some agents."""
         x, y = self.data.x, self.data.y
         return {j: AgentRecords(x, y, self.parts[j]) for j in agents}
 
-    def test(self, agents: Iterable[int]) -> TestRecords:
+    def tests(self, agents: Iterable[int]) -> dict[int, TestRecords]:
         """The data set's, for all agents alike."""
-        return TestRecords(self.data.x_test, self.data.y_test)
+        return dict.fromkeys(agents, TestRecords(self.data.x_test, self.data.y_test))
+
+    def hashes(self, agents: Iterable[int]) -> dict[str, str]:
+        """None of single agents: all processes have all records, and one hash of them."""
+        return {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -49,8 +63,20 @@ def split(e: Experiment, data: Dataset, agents: int) -> list[np.ndarray]:
     """
     public = make_algorithm(e).public_records
     private = np.sort(shuffled(e, len(data.y))[public:])
-    parts = divide(e, data.y.numpy()[private], agents)
+    parts = divide(e, _classes(e, data)[private], agents)
     return [private[part] for part in parts]
+
+
+def _classes(e: Experiment, data: Dataset) -> np.ndarray:
+    """The class of every record; one for all where records have none."""
+    if isinstance(data.targets, Classes):
+        return np.asarray(data.y.numpy())
+    if e.partition not in BY_NUMBER:
+        raise InputError(
+            f"The partition {e.partition} is by classes, and records of {data.name} have none; take "
+            f"{' or '.join(BY_NUMBER)}."
+        )
+    return np.zeros(len(data.y), dtype=np.int64)
 
 
 def divide(e: Experiment, y: np.ndarray, agents: int) -> Sequence[np.ndarray]:

@@ -15,6 +15,12 @@ from dpdl.privacy.theorem1 import (
 from dpdl.privacy.threats import threat
 
 
+def rule_of(e: Experiment) -> str | None:
+    """The name of the rule that sets sigma; None: it is a fixed number, or there is no noise."""
+    fixed = e.sigma is not None or e.noise == "none"
+    return None if fixed else e.noise
+
+
 def sigma_by_rule(
     e: Experiment, model: PrivacyModel, theorem1: Theorem1 | None
 ) -> float:

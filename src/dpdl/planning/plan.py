@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import TypedDict, Unpack, final
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from dpdl.planning.noise_rule import sigma_by_rule
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.planning.public_plan import PublicPlan
 from dpdl.planning.site import Site
+from dpdl.planning.sites import Sites, make_sites
 from dpdl.planning.statement import Stated
 from dpdl.privacy.declared import check_few, declared
 from dpdl.privacy.gradient import PrivateGradient
@@ -35,10 +36,18 @@ from dpdl.tasks import data as datasets
 from dpdl.tasks import features, models
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.data.form import Form
+from dpdl.tasks.data.site_records import Owner
+from dpdl.tasks.losses import Loss, loss_of
+from dpdl.tasks.scores import RecordScore, Score, as_score, score_of
+from dpdl.tasks.targets import predicted
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+Source = Division | Sites
+"""Where the records are: in one data set that is divided, or with their owners."""
 
 
 @final
@@ -47,7 +56,7 @@ class Plan:
     """One experiment, ready to run: what is public, and where the records are."""
 
     public: PublicPlan
-    source: Division
+    source: Source
     randomness: Randomness
 
     def __repr__(self) -> str:
@@ -98,19 +107,29 @@ class Plan:
     # ------------------------------------------------------------------ what is not
     @property
     def data(self) -> Dataset:
-        """The data set that was divided."""
-        return self.source.data
+        """The data set that was divided; refused where there is none."""
+        return self._division.data
 
     @property
     def parts(self) -> Sequence[np.ndarray]:
-        """The record numbers of every agent."""
-        return self.source.parts
+        """The record numbers of every agent, in the data set that was divided."""
+        return self._division.parts
+
+    @property
+    def _division(self) -> Division:
+        if not isinstance(self.source, Division):
+            raise InputError(
+                "This needs one data set that is divided among agents; the records of this run stay "
+                "at their sites."
+            )
+        return self.source
 
     def site(self, agents: Iterable[int]) -> Site:
         """What a process needs that hosts some agents."""
         here = list(agents)
-        records, test = self.source.records(here), self.source.test(here)
-        return Site(self.public, records, test, self.randomness)
+        records, tests = self.source.records(here), self.source.tests(here)
+        common = self.source.common_test
+        return Site(self.public, records, tests, common, self.randomness)
 
     @cached_property
     def everybody(self) -> Site:
@@ -127,37 +146,76 @@ class Plan:
         return self.everybody.batches(agents, t)
 
 
+class Objects(TypedDict, total=False):
+    """Objects that stand in for the names in an experiment."""
+
+    data: Dataset | None
+    model: nn.Module | None
+    graph: Graph | None
+    sites: Sequence[Owner] | None
+    loss: Loss | None
+    score: Score | RecordScore | None
+
+
 def plan(
-    experiment: Experiment,
-    *,
-    data: Dataset | None = None,
-    model: nn.Module | None = None,
-    graph: Graph | None = None,
-    progress: bool = False,
+    experiment: Experiment, *, progress: bool = False, **objects: Unpack[Objects]
 ) -> Plan:
     """The plan of an experiment; objects given here stand in for the names in it."""
-    e = experiment.resolved()
-    assert e.model
+    data, sites = objects.get("data"), objects.get("sites")
+    model, graph = objects.get("model"), objects.get("graph")
+    e = with_sites(experiment, sites).resolved()
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
     algorithm = make_algorithm(e)
     algorithm.check(graph)
     randomness = make_randomness(e, algorithm)
     budgets = None if e.budget is None else parse(e.budget, len(graph), e.delta)
-    if data is None:
+    if data is None and e.sites is None:
         _refuse_without_data(e, algorithm, graph, budgets)
-    data = data or datasets.load(e.dataset, progress)
-    if model is None:
-        data = features.for_model(e.model, data)
-    source = Division(data, split(e, data, len(graph)))
-    task = make_task(e, data.form, model)
-    said = _declared(e, algorithm, [len(part) for part in source.parts])
+    source: Source
+    if e.sites is None:
+        source = _divided(e, data, len(graph), model is None, progress)
+        form, records = source.data.form, [len(part) for part in source.parts]
+        said = _declared(e, algorithm, records)
+    else:
+        _check_sites(data, algorithm)
+        sized = algorithm.disclosure.sized
+        source = make_sites(e, sites or e.sites, len(graph), model is None, sized)
+        form, said = source.seen, list(source.declared or ())
+    task = make_task(e, form, model, objects.get("loss"), objects.get("score"))
     privacy = make_privacy_model(e, algorithm, graph, said, task.size)
-    validate = _validate(e, data, task, algorithm.public_records)
+    validate = _validate(e, source, task, algorithm.public_records)
     # With secure randomness rounds that a crash made a run repeat are charged again, so there may
     # be more than T of them.
     most = e.rounds if randomness.repeatable else 4 * e.rounds
-    public = make_public_plan(e, data.form, task, privacy, budgets, most, validate)
+    public = make_public_plan(e, form, task, privacy, budgets, most, validate)
     return Plan(public, source, randomness)
+
+
+def with_sites(e: Experiment, sites: Sequence[Owner] | None) -> Experiment:
+    """The experiment with the names of the sites that are given."""
+    if sites is None:
+        return e
+    names = [one.name if isinstance(one, Dataset) else str(one) for one in sites]
+    return replace(e, sites=tuple(names))
+
+
+def _divided(
+    e: Experiment, data: Dataset | None, agents: int, named_model: bool, progress: bool
+) -> Division:
+    data = data or datasets.load(e.dataset, progress, predicted(e.predict))
+    if named_model and e.model:
+        data = features.for_model(e.model, data)
+    return Division(data, split(e, data, agents))
+
+
+def _check_sites(data: Dataset | None, algorithm: Algorithm) -> None:
+    if data is not None:
+        raise InputError("Give either data, which are divided, or sites, not both.")
+    if algorithm.public_records:
+        raise InputError(
+            f"{type(algorithm).__name__} takes public records out of the data set that is divided; "
+            "at sites there is none."
+        )
 
 
 def make_public_plan(
@@ -190,12 +248,20 @@ def make_randomness(e: Experiment, algorithm: Algorithm) -> Randomness:
     return Secure()
 
 
-def make_task(e: Experiment, form: Form, model: nn.Module | None) -> Task:
-    """What is learned: the given module, or the one that the experiment names."""
+def make_task(
+    e: Experiment,
+    form: Form,
+    model: nn.Module | None,
+    loss: Loss | None = None,
+    score: Score | RecordScore | None = None,
+) -> Task:
+    """What is learned: the given module, loss and score, or those that the experiment names."""
     assert e.model
     dtype = DTYPES[e.dtype]
     module = model or models.build(e.model, form.shape, form.outputs, e.seed)
-    task = Task(module, dtype=dtype)
+    loss = loss or loss_of(e.loss or form.targets.loss)
+    score = as_score(score) if score else score_of(e.score or form.targets.score)
+    task = Task(module, loss, dtype, score)
     two = form.inputs(torch.zeros(2, *form.shape, dtype=form.dtype), dtype)
     task.check(two, form.targets.values(form.targets.blank(2), dtype), form.outputs)
     task.hasten(form.shape)
@@ -234,11 +300,12 @@ def _declared(e: Experiment, algorithm: Algorithm, records: list[int]) -> list[i
 
 
 def _validate(
-    e: Experiment, data: Dataset, task: Task, count: int
+    e: Experiment, source: Source, task: Task, count: int
 ) -> Callable[[Tensor], float] | None:
-    """The accuracy of a row's model on the public records; None when there are none."""
-    if not count:
+    """The score of a row's model on the public records; None when there are none."""
+    if not count or isinstance(source, Sites):
         return None
+    data = source.data
     records = torch.from_numpy(np.sort(shuffled(e, len(data.y))[:count]))
     x, y = data.inputs(data.x[records], task.initial.dtype), data.y[records]
     return lambda row: task.score.total(task.outputs(row, x), y) / len(y)

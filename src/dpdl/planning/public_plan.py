@@ -90,6 +90,8 @@ class PublicPlan:
             "noise multiplier": self.mechanism.noise_multiplier,
             "numbers of records": self.mechanism.declared,
             "model shapes": self.task.shapes,
+            "loss function": self.task.loss_name,
+            "score function": self.task.score.name,
             "form of a record": [str(form), str(form.targets), form.mean, form.std],
         }
         arrays = {

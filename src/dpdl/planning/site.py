@@ -34,7 +34,7 @@ class AgentRecords(NamedTuple):
 
 
 class TestRecords(NamedTuple):
-    """What models are tested on here."""
+    """What a model is tested on."""
 
     x: Tensor
     y: Tensor
@@ -50,7 +50,8 @@ class Site:
 
     plan: PublicPlan
     records: Mapping[int, AgentRecords] = field(repr=False)  # by agent
-    test: TestRecords
+    tests: Mapping[int, TestRecords] = field(repr=False)  # by agent
+    common_test: bool  # all agents, also those elsewhere, have the same test records
     randomness: Randomness
 
     def __repr__(self) -> str:

@@ -6,8 +6,9 @@ derived from the records of one site. A process reads the files of the agents it
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
@@ -15,12 +16,16 @@ import numpy as np
 import torch
 
 from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment
+from dpdl.experiment.sites import parse_scaling, parse_shape
 from dpdl.planning.site import AgentRecords, TestRecords
-from dpdl.privacy.declared import most_records
+from dpdl.privacy.declared import EXACT, declared, most_records, parse
+from dpdl.tasks import data as datasets
 from dpdl.tasks import features
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.data.form import Form
-from dpdl.tasks.data.site_records import Owner, of_site
+from dpdl.tasks.data.site_records import Owner, of_site, public_test
+from dpdl.tasks.targets import predicted
 
 
 @final
@@ -34,63 +39,57 @@ class Sites:
     model: str | None  # the name of the model, which may take features
     declared: tuple[int, ...] | None = None  # None: as many as there are
     bounded: bool = False  # no agent may have many more records than it declares
+    _loaded: dict[int, Dataset] = field(default_factory=dict, repr=False, compare=False)
 
     name = "sites"
+
+    @property
+    def common_test(self) -> bool:
+        """Whether all agents have the same test records."""
+        return self.public_test is not None
 
     def records(self, agents: Iterable[int]) -> dict[int, AgentRecords]:
         """Those of some agents; only their files are read."""
         return {agent: self._records(agent) for agent in agents}
 
-    def test(self, agents: Iterable[int]) -> TestRecords:
-        """The public test records, or those of the sites of some agents together."""
-        here = [self._loaded(agent) for agent in agents]
-        if self.public_test is not None and here:
-            return TestRecords(here[0].x_test, here[0].y_test)
-        x, y = (
-            torch.cat([getattr(site, name) for site in here])
-            for name in ("x_test", "y_test")
-        )
-        return TestRecords(x, y)
+    def tests(self, agents: Iterable[int]) -> dict[int, TestRecords]:
+        """The public test records for all alike, or those of every agent's own site."""
+        found = {agent: self._site(agent) for agent in agents}
+        every = {a: TestRecords(one.x_test, one.y_test) for a, one in found.items()}
+        if self.common_test and every:
+            return dict.fromkeys(every, next(iter(every.values())))
+        return every
 
     def counts(self) -> list[int]:
         """How many records every agent has; all files must be here."""
-        return [len(self._loaded(agent).y) for agent in range(len(self.owners))]
+        return [len(self._site(agent).y) for agent in range(len(self.owners))]
 
     def hashes(self, agents: Iterable[int]) -> dict[str, str]:
         """A hash of the records of some agents, by agent."""
-        return {str(agent): self._loaded(agent).fingerprint() for agent in agents}
+        return {str(agent): self._site(agent).fingerprint() for agent in agents}
 
     @cached_property
     def fingerprint(self) -> str:
-        """What processes that host different agents have in common: the public test records."""
-        if self.public_test is None:
-            return ""
-        x, y = self.public_test
-        one = Dataset(
-            "test",
-            x,
-            y,
-            x[:1],
-            y[:1],
-            0,
-            self.form.mean,
-            self.form.std,
-            self.form.targets,
-        )
-        return one.fingerprint()
+        """A hash of what processes that host different agents have in common."""
+        total = hashlib.sha256(f"{self.form} {self.form.targets}".encode())
+        for rows in self.public_test or ():
+            total.update(rows.contiguous().numpy().tobytes())
+        return total.hexdigest()
 
     @cached_property
     def seen(self) -> Form:
         """The form of a record as the model sees it: features may stand in for pixels."""
-        if self.model is None:
-            return self.form
-        x = torch.zeros(1, *self.form.shape, dtype=self.form.dtype)
-        y, form = self.form.targets.blank(1), self.form
+        form = self.form
+        x = torch.zeros(1, *form.shape, dtype=form.dtype)
+        y = form.targets.blank(1)
         one = Dataset("one record", x, y, x, y, 0, form.mean, form.std, form.targets)
-        return features.for_model(self.model, one).form
+        return self._as_seen(one).form
+
+    def _as_seen(self, data: Dataset) -> Dataset:
+        return data if self.model is None else features.for_model(self.model, data)
 
     def _records(self, agent: int) -> AgentRecords:
-        site = self._loaded(agent)
+        site = self._site(agent)
         if self.declared is not None:
             self._check(agent, len(site.y), self.declared[agent])
         return AgentRecords(site.x, site.y, np.arange(len(site.y)))
@@ -112,21 +111,67 @@ class Sites:
         owner = self.owners[agent]
         return repr(owner.name if isinstance(owner, Dataset) else str(owner))
 
-    @cached_property
-    def _kept(self) -> dict[int, Dataset]:
-        return {}
-
-    def _loaded(self, agent: int) -> Dataset:
-        if agent not in self._kept:
-            owner = self.owners[agent]
-            found = of_site(owner, self.form, self.public_test)
-            self._kept[agent] = features.for_model(self.model or "", found)
-        return self._kept[agent]
+    def _site(self, agent: int) -> Dataset:
+        if agent not in self._loaded:
+            found = of_site(self.owners[agent], self.form, self.public_test)
+            self._loaded[agent] = self._as_seen(found)
+        return self._loaded[agent]
 
 
-def check_owners(owners: Sequence[Owner], agents: int) -> None:
-    """Refuse another number of sites than there are agents."""
+def make_sites(
+    e: Experiment, owners: Sequence[Owner], agents: int, named_model: bool, sized: bool
+) -> Sites:
+    """The sites of an experiment, whose records need not be here unless their number is asked for.
+
+    With `sized`, a proof counts on no agent having many more records than it declares.
+    """
     if len(owners) != agents:
         raise InputError(
             f"sites must name one file for each of {agents} agents, not {len(owners)}."
         )
+    form = form_at_sites(e)
+    test = None
+    if e.test is not None:
+        test = TestRecords(*public_test(e.test, type(form.targets)))
+    sites = Sites(form, tuple(owners), test, e.model if named_model else None)
+    return replace(sites, declared=_declared(e, sites), bounded=sized)
+
+
+def form_at_sites(e: Experiment) -> Form:
+    """How a record looks, from what the experiment says: its shape, or the name of a data set."""
+    wanted = predicted(e.predict)
+    if e.shape is None:
+        form = datasets.form_of(e.dataset)
+        if form is None:
+            raise InputError(
+                f"The shape of records at sites is not known of the data set {e.dataset!r}; give "
+                "shape, or the name of a data set whose records look the same."
+            )
+        if e.predict is not None and wanted.of(form.targets.count) != form.targets:
+            raise InputError(
+                f"The data set {e.dataset} has {form.targets}, not {wanted}; give shape for other "
+                "records."
+            )
+        return form
+    if wanted.count is None:
+        raise InputError(
+            f"predict must say how many {wanted} there are, such as '3 {wanted}': no site's "
+            "records may decide it."
+        )
+    shape, targets = parse_shape(e.shape), wanted.of(wanted.count)
+    if e.scaling is None:
+        return Form(shape, targets)
+    return Form(shape, targets, torch.uint8, *parse_scaling(e.scaling))
+
+
+def _declared(e: Experiment, sites: Sites) -> tuple[int, ...]:
+    if e.records is not None and e.records != EXACT:
+        return tuple(parse(e.records, len(sites.owners)))
+    try:
+        counts = sites.counts()
+    except InputError as failure:
+        raise InputError(
+            f"{str(failure).rstrip('.')}; where not all sites are here, declare how many records "
+            "each has with records."
+        ) from failure
+    return tuple(declared(e.records, counts))

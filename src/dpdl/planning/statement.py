@@ -8,11 +8,12 @@ from typing import final
 
 from dpdl.experiment.experiment import Experiment
 from dpdl.planning.privacy_model import PrivacyModel
+from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.theorem1 import Theorem1
-from dpdl.privacy.threats import EAVESDROPPER, USUAL, Threat, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, EAVESDROPPER, Threat, threat
 
-CLAIMED = "claimed_theorem1"
 LISTENERS = {
     "eavesdropper": "an eavesdropper on all links",
     "neighbours": "curious neighbours",
@@ -38,21 +39,22 @@ class Stated:
         """The threat that was asked for."""
         return threat(self.experiment.threat)
 
-    def epsilon(self, rounds: int) -> float | str:
-        """What is proven against the threat that was asked for, after some rounds."""
-        return _word(self.privacy.worst(self.listener, rounds))
+    def epsilon(self, rounds: int) -> Epsilon:
+        """What is proven against the experiment's threat, after some rounds."""
+        return Epsilon(self.privacy.worst(self.listener, rounds))
 
-    def epsilons(self, rounds: int) -> dict[str, float | str | None]:
-        """What Theorem 1 claims, and what is proven, for every threat model.
+    def epsilons(self, rounds: int) -> Epsilons:
+        """What Theorem 1 claims, and what is proven, for every threat model."""
+        listeners = dict.fromkeys([*DEFAULT_THREATS, self.listener])
+        proven = {t.key: Epsilon(self.privacy.worst(t, rounds)) for t in listeners}
+        return Epsilons(self._claimed(), proven)
 
-        The claim is None when the theorem is not about the algorithm.
-        """
-        sigma, claimed = self.privacy.sigma, None
-        if self.theorem1:
-            claimed = _word(self.theorem1.epsilon(sigma) if sigma > 0 else math.inf)
-        listeners = dict.fromkeys([*USUAL, self.listener])
-        proven = {t.key: _word(self.privacy.worst(t, rounds)) for t in listeners}
-        return {CLAIMED: claimed, **proven}
+    def _claimed(self) -> Epsilon:
+        """What Theorem 1 claims; unknown when it is not about the algorithm."""
+        sigma = self.privacy.sigma
+        if self.theorem1 is None:
+            return UNKNOWN
+        return Epsilon(self.theorem1.epsilon(sigma)) if sigma > 0 else UNBOUNDED
 
     def note(self) -> str:
         """Why the proven epsilons are what they are."""
@@ -98,7 +100,7 @@ class Stated:
     def _proven(self, rounds: int) -> str:
         e, listener = self.experiment, LISTENERS[self.listener.kind]
         proven = self.epsilon(rounds)
-        if not isinstance(proven, float):
+        if not proven.bounded:
             return f"Nothing is proven against {listener}."
         few, many = min(self.privacy.records), max(self.privacy.records)
         declared = f"{few}" if few == many else f"{few} to {many}"
@@ -141,7 +143,3 @@ class Stated:
             "The noise is seeded and the seed is known, so this run is a simulation: it protects "
             "nobody."
         )
-
-
-def _word(value: float) -> float | str:
-    return value if math.isfinite(value) else "unbounded"

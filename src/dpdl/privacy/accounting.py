@@ -1,17 +1,20 @@
 """What a sequence of rounds gives away about one record: epsilon for a delta.
 
-A round of one agent is one `Step`: a single Gaussian release with an effective noise multiplier, on a random sample of
-its records. All answers of a round share one draw of the batch, so they are one step, never several sampled ones: with
-sigma = 4, ten answers, q = 0.036, T = 1000 and delta = 1e-5, ten separate steps would give 3.96 where 4.95 is true.
+A round of one agent is one `Step`: a single Gaussian release with an effective noise multiplier, on
+a random sample of its records. All answers of a round share one draw of the batch, so they are one
+step, never several sampled ones: with sigma = 4, ten answers, q = 0.036, T = 1000 and delta = 1e-5,
+ten separate steps would give 3.96 where 4.95 is true.
 
-Poisson batches are accounted for by privacy-loss distributions (`losses`), or by Rényi DP (`renyi`) where that is
-smaller; fixed-size batches by Rényi DP only, which is loose there. All of it is an upper bound.
+Poisson batches are accounted for by privacy-loss distributions (`losses`), or by Rényi DP (`renyi`)
+where that is smaller; fixed-size batches by Rényi DP only, which is loose there. All of it is an
+upper bound.
 
-Later releases of a round may answer earlier ones (`adaptive`). Given that a record takes part, or that it does not, the
-answers together are then still dominated by one Gaussian pair: Gaussian DP composes adaptively (Dong, Roth, Su 2019,
-arXiv 1905.02383). For a record added or removed no more is needed, because the divergence of the sampled round is a
-function of the divergence of those two conditional distributions (Zhu, Dong, Wang 2022, arXiv 2106.08567). For a record
-replaced, a sampled round has three: neither record takes part, the one, or the other. That case is taken as one record
+Later releases of a round may answer earlier ones (`adaptive`). Given that a record takes part, or
+that it does not, the answers together are then still dominated by one Gaussian pair: Gaussian DP
+composes adaptively (Dong, Roth, Su 2019, arXiv 1905.02383). For a record added or removed no more
+is needed, because the divergence of the sampled round is a function of the divergence of those two
+conditional distributions (Zhu, Dong, Wang 2022, arXiv 2106.08567). For a record replaced, a sampled
+round has three: neither record takes part, the one, or the other. That case is taken as one record
 removed and another one added (`group`).
 """
 
@@ -30,7 +33,7 @@ from dpdl.privacy.renyi import Rounds
 
 LARGEST_SIGMA = 1e6
 LEAST_SIGMA = 0.1  # when even less noise would do, no less is looked for
-SMALLEST_SIGMA = 1e-4  # below it epsilon is in the millions, and infinity is said
+SMALLEST_SIGMA = 1e-4  # below it epsilon is in the millions, and reported as infinite
 
 
 class Effect(NamedTuple):
@@ -45,17 +48,17 @@ class Effect(NamedTuple):
 class Step:
     """One round of one agent; `Mechanism.step` makes it."""
 
-    sigma: float  # effective noise multiplier: deviation of the noise over what one record can move
+    sigma: float  # effective noise multiplier: deviation of the noise over what one record moves
     batch: int  # B, expected for Poisson sampling
     records: int  # D_i
-    fixed: bool = (
-        False  # exactly B records, instead of Poisson sampling at rate B / D_i
-    )
+    fixed: bool = False  # exactly B records; otherwise Poisson sampling at rate B / D_i
     lost: float = 0.0  # probability that the proof of this step does not hold
-    adaptive: bool = False  # several releases on one draw, of which later ones depend on earlier ones
+    adaptive: bool = (
+        False  # several releases on one draw; later ones depend on earlier ones
+    )
 
     def __post_init__(self) -> None:
-        """Refuse what is no step; sigma may be 0 (no guarantee) and infinite (nothing is released)."""
+        """Refuse what is no step; sigma may be 0 (no guarantee) or infinite (no release)."""
         if not self.sigma >= 0:
             raise InputError(f"sigma must be a number from 0 on, not {self.sigma}.")
         if not self.batch >= 1:
@@ -84,8 +87,9 @@ Steps = Sequence[tuple[Step, int]]
 def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
     """The smallest proven epsilon for a delta; infinity when a step has no noise.
 
-    A step whose proof fails with probability `lost` is dominated by its Gaussian pair with that mass moved to an
-    infinite loss. Such masses add up, and what they leave of delta is all that the Gaussians may use.
+    A step whose proof fails with probability `lost` is dominated by its Gaussian pair with that
+    mass moved to an infinite loss. Such masses add up, and what they leave of delta is all that the
+    Gaussians may use.
     """
     rounds, lost = _released(steps, relation)
     if not rounds and not lost:
@@ -105,13 +109,15 @@ def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
 def calibrate(
     target: float, delta: float, step: Step, rounds: int, relation: str = "add-remove"
 ) -> float:
-    """The effective noise multiplier that spends at most `target` in `rounds` such steps, to a part in 2,000.
+    """The effective noise multiplier that spends at most `target` in `rounds` such steps.
 
-    All of `step` counts but its sigma. Epsilon of what is returned was computed, and is not above the target.
+    All of `step` counts but its sigma. The result is at most a part in 2,000 too large; its epsilon
+    was computed, and is not above the target.
     """
     if not 0 < target < math.inf or rounds < 1:
         raise InputError(
-            f"No noise can be found for epsilon = {target:g} in {rounds} rounds; both must be above 0."
+            f"No noise can be found for epsilon = {target:g} in {rounds} rounds; both must be "
+            "above 0."
         )
 
     def spent(sigma: float) -> float:
@@ -160,7 +166,7 @@ def rdp_epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> flo
 def _released(
     steps: Steps, relation: str
 ) -> tuple[tuple[tuple[Step, int], ...], float]:
-    """The steps that happened and released something, and the probability that some step's proof does not hold."""
+    """The steps that released something, and the probability that some step's proof fails."""
     if relation not in CHANGES:
         raise InputError(
             f"relation must be one of {', '.join(CHANGES)}, not {relation!r}."
@@ -217,7 +223,7 @@ def _rdp_epsilon(
         )
     accountant = RdpAccountant(neighboring_relation=losses.neighbouring(relation))
     for step, count in steps:
-        # Under replacement one record moves the sum by 2 C; this accountant leaves that factor to us.
+        # A replaced record moves the sum by 2 C; this accountant leaves that factor to us.
         doubled = relation == "replace-one"
         event: Any = GaussianDpEvent(step.sigma / 2 if doubled else step.sigma)
         if step.rate < 1 and step.fixed:

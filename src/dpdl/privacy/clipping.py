@@ -16,8 +16,9 @@ from torch.func import grad_and_value, vmap
 from dpdl.privacy.clip import Clipped
 from dpdl.types import Batch, Model, Parameters
 
-# Entries of per-sample gradients held at once by one core. Measured on LeNet (D = 44,426) with two cores: chunks of
-# 64 to 108 samples are fastest; smaller ones pay per operation, larger ones for fresh memory.
+# Entries of per-sample gradients held at once by one core. Measured on LeNet (D = 44,426) with two
+# cores: chunks of 64 to 108 samples are fastest; smaller ones pay per operation, larger ones for
+# fresh memory.
 ENTRIES = 4_000_000
 MOST_SAMPLES = 128
 

@@ -1,8 +1,9 @@
-"""How many records an agent says it has: a public constant, on which rate, noise and epsilon depend.
+"""How many records an agent declares: a public constant that rate, noise and epsilon depend on.
 
-The true number is as private as the records: adding one changes it. If the sampling rate were B over the true number,
-one more record would change the rate of all the others, and a mean gradient could move by up to 2 q C instead of q C.
-So an agent declares a number, not above the true one, and nothing else is computed from how many records there are.
+The true number is as private as the records: adding one changes it. If the sampling rate were B
+over the true number, one more record would change the rate of all the others, and a mean gradient
+could move by up to 2 q C instead of q C. So an agent declares a number, not above the true one, and
+nothing else is computed from how many records there are.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ def rounded(records: int) -> int:
 
 
 def declared(text: str | None, records: Sequence[int]) -> list[int]:
-    """What every agent declares: its number cut to two digits, the exact one, or what is given for it."""
+    """What every agent declares: its number cut to two digits, the exact one, or the given one."""
     if text is None:
         return [rounded(count) for count in records]
     if text == EXACT:
         return list(records)
     given = parse(text, len(records))
-    for agent, (said, count) in enumerate(zip(given, records, strict=True)):
-        if said > count:
+    for agent, (number, count) in enumerate(zip(given, records, strict=True)):
+        if number > count:
             raise InputError(
-                f"records must not be above what an agent has; {said} are declared for agent {agent}, which has fewer."
+                f"records must not be above what an agent has; {number} are declared for agent "
+                f"{agent}, which has fewer."
             )
     return given
 
@@ -46,48 +48,50 @@ def parse(text: str, agents: int) -> list[int]:
         ) from None
     if len(numbers) not in (1, agents) or min(numbers) < 1:
         raise InputError(
-            f"records must be one number of at least 1, or one for each of {agents} agents, not {text!r}."
+            f"records must be one number of at least 1, or one for each of {agents} agents, "
+            f"not {text!r}."
         )
     return numbers if len(numbers) == agents else numbers * agents
 
 
-def check_few(said: Sequence[int], records: Sequence[int]) -> None:
-    """Refuse a number so small that a bound on the largest batch, which counts on `most_records`, would not hold."""
-    for agent, (most, count) in enumerate(
-        zip(map(most_records, said), records, strict=True)
-    ):
+def check_few(declared: Sequence[int], records: Sequence[int]) -> None:
+    """Refuse a number so small that the bound on the largest batch would not hold.
+
+    That bound counts on an agent having at most `most_records` of what it declares.
+    """
+    for agent, (number, count) in enumerate(zip(declared, records, strict=True)):
+        most = most_records(number)
         if count > most:
             raise InputError(
-                f"The bound of this algorithm counts on at most {most} records where {said[agent]} are declared, and "
-                f"agent {agent} has more; declare a number nearer to the true one."
+                f"The bound of this algorithm counts on at most {most} records where {number} are "
+                f"declared, and agent {agent} has more; declare a number nearer to the true one."
             )
 
 
-def most_records(said: int) -> int:
-    """The most records that an agent with this declared number is taken to have: a tenth more, rounded up.
+def most_records(declared: int) -> int:
+    """The most records that an agent which declares so many may have: a tenth more, rounded up.
 
     A number that was cut to two digits is never further from the true one.
     """
-    return -(-11 * said // 10)
+    return -(-11 * declared // 10)
 
 
 @lru_cache(maxsize=1024)
 def largest_batch(batch_size: int, declared: int, failure: float) -> int:
-    """A Poisson batch of an agent that declares so many records is larger with probability `failure` at most.
+    """The size that a Poisson batch of an agent exceeds with probability `failure` at most.
 
-    One record more than the agent has is counted: that whose presence is in question.
+    The agent declares so many records. One more than it has is counted: the record whose presence
+    is in question.
     """
     from scipy.special import bdtrc
 
-    most, rate = most_records(declared), min(1.0, batch_size / declared)
+    most = most_records(declared)
+    rate = min(1.0, batch_size / declared)
     if rate >= 1:
         return most + 1
     low, high = 0, most  # P(more than high) = 0
     while low < high:
         middle = (low + high) // 2
-        low, high = (
-            (low, middle)
-            if bdtrc(middle, most, rate) <= failure
-            else (middle + 1, high)
-        )
+        rare_enough = bdtrc(middle, most, rate) <= failure
+        low, high = (low, middle) if rare_enough else (middle + 1, high)
     return low + 1

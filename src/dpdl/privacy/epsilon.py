@@ -9,7 +9,7 @@ from typing import final
 from dpdl.errors import InputError
 from dpdl.records import Json, number
 
-WORD = "unbounded"
+TEXT = "unbounded"
 
 
 @final
@@ -47,24 +47,24 @@ class Epsilon:
         return self.value == math.inf
 
     def __str__(self) -> str:
-        return format(self, ".4g")
+        return format(self, "")
 
     def __format__(self, spec: str) -> str:
-        """The number by `spec`; otherwise a word."""
+        """The number by `spec`, four digits by default; otherwise a text."""
         if self.value is None:
             return "unknown"
-        return format(self.value, spec) if self.bounded else WORD
+        return format(self.value, spec or ".4g") if self.bounded else TEXT
 
     def to_json(self) -> Json:
         """A number, `unbounded` or null."""
-        return WORD if self.unbounded else self.value
+        return TEXT if self.unbounded else self.value
 
     @classmethod
     def from_json(cls, content: Json, where: str = "") -> Epsilon:
         """What `to_json` wrote."""
         if content is None:
             return UNKNOWN
-        if content == WORD:
+        if content == TEXT:
             return UNBOUNDED
         return cls(number(content, where or "epsilon"))
 

@@ -53,9 +53,7 @@ class PrivateGradient:
     mechanism: Mechanism
     randomness: Randomness
     factors: np.ndarray | None = None  # on sigma of host j's answer to asker i, [i, j]
-    validate: Callable[[Tensor], float] | None = (
-        None  # score of a row on public records
-    )
+    validate: Callable[[Tensor], float] | None = None  # score on public records
 
     def __post_init__(self) -> None:
         """Refuse factors that take more noise from some answers than they give to others."""
@@ -100,7 +98,7 @@ class PrivateGradient:
         t: int,
         purpose: str = "noise",
     ) -> Answers:
-        """Only what the agents ask of themselves (`net.selves`): `private` has one row per agent."""
+        """What the agents ask of themselves (`net.selves`): `private` has one row per agent."""
         return self.answers(Sent(x, selves.host), batches, selves, t, purpose)
 
     def answers(
@@ -120,7 +118,7 @@ class PrivateGradient:
         )
 
     def perturbed(self, rows: Tensor, agents: Tensor, t: int, purpose: str) -> Tensor:
-        """Rows, one per agent, each with noise of its own as an answer has it: for what an agent answers to itself."""
+        """Rows, one per agent, each with the noise of an answer that the agent gives itself."""
         out = torch.empty_like(rows)
 
         def perturb(row: int) -> None:
@@ -136,9 +134,10 @@ class PrivateGradient:
         return out
 
     def paired(self, rows: Tensor, visits: Visits, factor: float, t: int) -> Tensor:
-        """The rows of the agents hosted here, with the noise of every link: one end adds what the other subtracts.
+        """The rows of the agents hosted here, with the noise of their links.
 
-        Its deviation is `factor` times that of an agent's own noise. Both ends draw it from one key; nothing is sent.
+        On every link one end adds what the other subtracts. The deviation is `factor` times that of
+        an agent's own noise. Both ends draw it from one key; nothing is sent.
         """
         if not self.std * factor:
             return rows
@@ -176,9 +175,9 @@ class PrivateGradient:
 class Asked:
     """The visits of one round, each to be answered once.
 
-    Agents whose models are equal are answered by one gradient, which is kept until the last of them has its answer.
-    Equal models on the same batch have the same gradient, so this is exact. On a complete graph with equal weights all
-    models coincide and the work falls from N^2 gradients to N.
+    Agents whose models are equal are answered by one gradient, which is kept until the last of them
+    has its answer. Equal models on the same batch have the same gradient, so this is exact. On a
+    complete graph with equal weights all models coincide: N gradients do the work of N^2.
     """
 
     def __init__(
@@ -187,22 +186,18 @@ class Asked:
         models: Sent,
         batches: Sequence[Batch],
         visits: Visits,
-        stream: tuple[
-            str, int
-        ],  # purpose and round, which name the noise together with an edge
+        stream: tuple[str, int],
     ) -> None:
+        """`stream` has purpose and round: together with an edge they name the noise."""
         self.visits = visits
-        self._grad, self._rows, self._batches, self._stream = (
-            grad,
-            models.rows,
-            batches,
-            stream,
-        )
+        self._grad = grad
+        self._rows = models.rows
+        self._batches = batches
+        self._stream = stream
         first = first_equal(models.rows)
         at, hosts = models.at.tolist(), visits.host.tolist()
-        self._pieces = [
-            (first[m], host) for m, host in zip(at, hosts, strict=True)
-        ]  # model and batch of every visit
+        # Model and batch of every visit.
+        self._pieces = [(first[m], host) for m, host in zip(at, hosts, strict=True)]
         self._left = Counter(self._pieces)
         self._kept: dict[tuple[int, int], Clipped] = {}
         self._about: dict[int, Clipped] = {}
@@ -224,10 +219,8 @@ class Asked:
         work: dict[tuple[int, int], list[int]] = {}
         for k, n in enumerate(number):
             work.setdefault(self._pieces[n], []).append(k)
-        selves = {
-            k: row
-            for row, k in enumerate(k for k, (i, j) in enumerate(edges) if i == j)
-        }
+        loops = [k for k, (i, j) in enumerate(edges) if i == j]
+        selves = {k: row for row, k in enumerate(loops)}
         private = self._room(len(edges))
         own = self._rows.new_empty(len(selves), self._rows.shape[1])
         into = private.unbind(0)
@@ -252,19 +245,18 @@ class Asked:
         A large block of fresh memory costs more than what is then done with it.
         """
         size = rows * self._rows.shape[1]
-        if size > len(self._memory) or (
-            self._lent is not None and self._lent() is not None
-        ):
+        held = self._lent is not None and self._lent() is not None
+        if held or size > len(self._memory):
             self._memory = np.empty(size, self._memory.dtype)
         lent = self._memory[:size]  # alive as long as a tensor or a view of it is
         self._lent = weakref.ref(lent)
         return torch.from_numpy(lent).view(rows, self._rows.shape[1])
 
     def _gradient(self, piece: tuple[int, int], uses: int) -> Clipped:
-        """The gradient of a model on a batch, computed when it is first needed and forgotten after its last use."""
+        """The gradient of a model on a batch: made at its first use, forgotten after its last."""
         result = self._kept.pop(piece, None)
         if result is None:
-            # A copy starts at an aligned address whatever the row's number, and alignment can change last bits.
+            # A copy starts at an aligned address; alignment can change the last bits.
             result = self._grad.mechanism.gradient(
                 self._grad.model, self._rows[piece[0]].clone(), self._batches[piece[1]]
             )

@@ -1,14 +1,18 @@
-"""Gaussian noise on a public grid: what leaves in secure mode. `docs/noise.md` has the proof, `native/grid.c` the bits.
+"""Gaussian noise on a public grid: what leaves in secure mode.
+
+The proof is in `docs/noise.md`, the compiled version in `native/grid.c`.
 
     y = h rint((x + z) / h),   z ~ N(0, std^2),   h = grid(std)
 
-The sum is rounded, never x alone: so y is computed from what the ideal Gaussian mechanism would send, and costs no
-more. Numbers drawn on a computer are not ideal. But the grid is far coarser than they are fine: every pair of cells of
-the grid is hit with the ideal probability up to a factor 1 +- LARGEST_ERROR, and `excess` says what that can cost.
+The sum is rounded, never x alone: so y is computed from what the ideal Gaussian mechanism would
+send, and costs no more. Numbers drawn on a computer are not ideal. But the grid is far coarser than
+they are fine: every pair of cells of the grid is hit with the ideal probability up to a factor 1 +-
+LARGEST_ERROR, and `excess` says what that can cost.
 
-That the digits of floating-point noise give secrets away is known from Mironov, "On significance of the least
-significant bits for differential privacy" (2012), and for Gaussians by Box and Muller from Jin, McMurtry, Rubinstein
-and Ohrimenko, "Are we there yet? Timing and floating-point attacks on differential privacy systems" (2022).
+That the digits of floating-point noise give secrets away is known from Mironov, "On significance of
+the least significant bits for differential privacy" (2012), and for Gaussians by Box and Muller
+from Jin, McMurtry, Rubinstein and Ohrimenko, "Are we there yet? Timing and floating-point attacks
+on differential privacy systems" (2022).
 """
 
 from __future__ import annotations
@@ -25,28 +29,36 @@ from dpdl.native import grid as native
 from dpdl.privacy.limits import SMALLEST_DELTA
 
 LARGEST_ERROR = 2.0**-33
-"""By what part the probability of two cells, up to 16 deviations from their middle, may differ from the ideal one."""
+"""Relative error of the probability of two cells that are within 16 deviations of the middle."""
 BEYOND = 2.0**-184
-"""At least the probability that a pair is further away than that: exp(-16^2 / 2), and a little."""
+"""Bound on the probability that a pair is further away than that: exp(-16^2 / 2), and a little."""
 SMALLEST_STD, LARGEST_STD = 1e-30, 1e30
 
 
 def grid(std: float) -> float:
-    """The step h of the grid: the power of two with std / 1024 < h <= std / 512. It is public, because std is."""
+    """The step h of the grid: the power of two with std / 1024 < h <= std / 512.
+
+    It is public, because std is.
+    """
     if not SMALLEST_STD <= abs(std) <= LARGEST_STD:
         raise InputError(
-            f"Secure noise needs a standard deviation from {SMALLEST_STD:g} to {LARGEST_STD:g}, not {std:g}."
+            f"Secure noise needs a standard deviation from {SMALLEST_STD:g} to {LARGEST_STD:g}, "
+            f"not {std:g}."
         )
     return math.ldexp(1.0, math.frexp(std)[1] - 10)
 
 
 def excess(numbers: float, epsilon: float, delta: float) -> float:
-    """What a real sampler adds to an epsilon when so many numbers leave, if delta may grow by a part in 1,000.
+    """What a real sampler adds to an epsilon when so many numbers leave: 2 tau.
 
-    Where the ideal mechanism is (epsilon, delta)-private, the real one is (epsilon + 2 tau, (exp(tau) + 0.001) delta)-
-    private: tau = b sqrt(2 m log(1 / beta)) + 2 m e^2, with m pairs of numbers, e = LARGEST_ERROR, b = -log(1 - e) and
-    beta = delta exp(-epsilon) / 5000. A row of odd length counts one number more. Infinite where one of m pairs strays
-    too far with a probability above beta: not before epsilon = 20 and 1e12 numbers.
+    Where the ideal mechanism is (epsilon, delta)-private, the real one is private with
+
+        epsilon + 2 tau   and   (exp(tau) + 0.001) delta,
+        tau = b sqrt(2 m log(1 / beta)) + 2 m e^2,
+
+    with m pairs of numbers, e = LARGEST_ERROR, b = -log(1 - e), beta = delta exp(-epsilon) / 5000.
+    A row of odd length counts one number more. Infinite where one of m pairs strays too far with a
+    probability above beta: not before epsilon = 20 and 1e12 numbers.
     """
     if not SMALLEST_DELTA <= delta < 1:
         raise InputError(
@@ -56,10 +68,8 @@ def excess(numbers: float, epsilon: float, delta: float) -> float:
     beta = delta * math.exp(-epsilon) / 5000
     if pairs * BEYOND > beta:
         return math.inf
-    tau = (
-        -math.log1p(-LARGEST_ERROR) * math.sqrt(2 * pairs * math.log(1 / beta))
-        + 2 * pairs * LARGEST_ERROR**2
-    )
+    spread = math.sqrt(2 * pairs * math.log(1 / beta))
+    tau = -math.log1p(-LARGEST_ERROR) * spread + 2 * pairs * LARGEST_ERROR**2
     return 2 * tau
 
 
@@ -70,11 +80,12 @@ def perturb_on_grid(
     into: np.ndarray,
     compiled: bool = True,
 ) -> None:
-    """Write row + N(0, std^2), rounded to `grid(std)`, to `into`; one dimension, float32 or float64, maybe the same.
+    """Write row + N(0, std^2), rounded to `grid(std)`, to `into`.
 
-    The noise is a function of the 32-byte key alone. A key is for one row: two rows under the same noise show their
-    difference. Entries that are not finite count as 0; clipping lets none come here. With -std the noise has the other
-    sign. Not `compiled`, numpy computes the same bits.
+    Both are float32 or float64, of one dimension, and may be the same. The noise is a function of
+    the 32-byte key alone. A key is for one row: two rows with the same noise show their difference.
+    Entries that are not finite count as 0; clipping lets none come here. With -std the noise has
+    the other sign. Not `compiled`, numpy computes the same bits.
     """
     if row.dtype not in (np.float32, np.float64):
         raise InputError(
@@ -85,7 +96,8 @@ def perturb_on_grid(
         and row.ndim == 1
         and (into.shape, into.dtype) == (row.shape, row.dtype)
     )
-    step, kernels = grid(std), native.kernels() if compiled else None
+    step = grid(std)
+    kernels = native.kernels() if compiled else None
     if kernels is None:
         into[:] = _perturbed(key, row, std / step, step)
         return
@@ -101,21 +113,40 @@ def perturb_on_grid(
         into[:] = out
 
 
-# ---------------------------------------------------------------- the same as `native/grid.c`, by numpy
+# ------------------------------------------------------------------ `native/grid.c` by numpy
 PIECE = 16_384
-"""Entries perturbed at a time, a multiple of 256: what is computed on the way stays in the cache."""
+"""Entries perturbed at a time, a multiple of 256: intermediate results stay in the cache."""
 MARGIN = 2.0**-13
 """Of a step: a sum that is closer to an edge is computed again, from all digits."""
 LEAST, MOST = 2**21, 2**32 - 2**14
 """The first 32 digits of v between which they say enough about the radius."""
 _LOG_4, _PART = 1.3862943611198906, float.fromhex("0x1.921fb54442d18p-64")
 _HALF_ROOT = float.fromhex("0x1.6a09e667f3bcdp-1")
-_LOG = (0.3333333333333367, 0.1999999999970717, 0.14285714371236238, 0.11111099281821835, 0.090917824308804,
-        0.07657017949204162, 0.07398052643729958)  # fmt: skip
-_SIN = (-0.16666666666666632, 0.008333333333322418, -0.00019841269829812313, 2.755731369355535e-06,
-        -2.5050758382251443e-08, 1.589681169738674e-10)  # fmt: skip
-_COS = (0.041666666666666595, -0.001388888888887305, 2.4801587288846527e-05, -2.7557314177764463e-07,
-        2.087570062880713e-09, -1.1358525236798388e-11)  # fmt: skip
+_LOG = (
+    0.3333333333333367,
+    0.1999999999970717,
+    0.14285714371236238,
+    0.11111099281821835,
+    0.090917824308804,
+    0.07657017949204162,
+    0.07398052643729958,
+)
+_SIN = (
+    -0.16666666666666632,
+    0.008333333333322418,
+    -0.00019841269829812313,
+    2.755731369355535e-06,
+    -2.5050758382251443e-08,
+    1.589681169738674e-10,
+)
+_COS = (
+    0.041666666666666595,
+    -0.001388888888887305,
+    2.4801587288846527e-05,
+    -2.7557314177764463e-07,
+    2.087570062880713e-09,
+    -1.1358525236798388e-11,
+)
 
 
 def _perturbed(key: bytes, row: np.ndarray, scale: float, step: float) -> np.ndarray:
@@ -144,7 +175,7 @@ def _piece(
     scale: float,
     step: float,
 ) -> np.ndarray:
-    """Entries (x, 2, 16) with the noise of their pairs, of which `first` is the number of the first one."""
+    """Entries (x, 2, 16) with the noise of their pairs; `first` is the number of the first pair."""
     q = x * (1 / step)
     q = np.where(np.isfinite(q), q, 0.0)
     whole = np.rint(q)
@@ -176,7 +207,7 @@ def _more(key: bytes, pair: int) -> np.ndarray:
 
 
 def normals(w: np.ndarray, a: np.ndarray, more: np.ndarray, scale: float) -> np.ndarray:
-    """The two normals of every pair, times `scale`, (2, pairs): `normals` of `grid.c`, bit by bit."""
+    """The two normals of every pair, times `scale`, (2, pairs); bits as in `grid.c`."""
     r = scale * _radius(w, more[:8])
     cosine, sine = _direction(a << np.uint64(32) | more[8])
     return np.stack([cosine * r, sine * r])

@@ -1,10 +1,12 @@
 """One record replaced, as one record removed and another one added.
 
-If a mechanism gives (e, d) for a record added or removed, then with S, S without the record, and S' in a row
+If a mechanism gives (e, d) for a record added or removed, then with S, S without the record
+("between"), and S',
 
     P_S(A) <= exp(e) P_between(A) + d <= exp(2 e) P_S'(A) + exp(e) d + d,
 
-so it gives (2 e, (1 + exp(e)) d) for a record replaced. Nothing is asked of the mechanism: it may be adaptive.
+so it gives (2 e, (1 + exp(e)) d) for a record replaced. This holds for any mechanism, also for an
+adaptive one.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ LARGEST = 300.0  # exp of it is still a number
 
 
 def epsilon(spent: Callable[[float], float], delta: float) -> float:
-    """An epsilon for a record replaced, from the delta `spent(e)` for a record added or removed; or infinity.
+    """An epsilon for a record replaced, or infinity.
 
-    (1 + exp(e)) spent(e) may rise again where spent(e) has stopped falling. So the first e at which it is small enough
-    is looked for from below, in steps of a tenth, and then narrowed; what is returned was tried.
+    `spent(e)` is the delta for a record added or removed. (1 + exp(e)) spent(e) may rise again
+    where spent(e) has stopped falling. So the first e at which it is small enough is looked for
+    from below, in steps of a tenth, and then narrowed; what is returned was tried.
     """
 
     def enough(e: float) -> bool:

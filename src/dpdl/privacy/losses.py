@@ -1,15 +1,16 @@
-"""Epsilon of Gaussian rounds by privacy-loss distributions: tight, and rounded up to a grid of losses.
+"""Epsilon of Gaussian rounds by privacy-loss distributions: tight, and rounded up to a grid.
 
-dp-accounting puts the loss of one round on a grid by "connect the dots" (Doroshenko and others 2022, arXiv 2207.04380):
-the divergences are exact at the grid's points and joined by chords above the true curve, which is convex, so the result
-dominates the true distribution. Distributions of rounds are then convolved. Each round gains a variance of about
-grid^2 / 6. Over any number of rounds epsilon is therefore too large by about one part in
+dp-accounting puts the loss of one round on a grid by "connect the dots" (Doroshenko and others
+2022, arXiv 2207.04380): the divergences are exact at the grid's points and joined by chords above
+the true curve, which is convex, so the result dominates the true distribution. Distributions of
+rounds are then convolved. Each round gains a variance of about grid^2 / 6. Over any number of
+rounds epsilon is therefore too large by about one part in
 
     12 (deviation of the loss of one round / grid)^2,
 
-and the grid has to fit the deviation: q sqrt(exp(1 / sigma^2) - 1) when q is small. A third of it costs 1 percent, a
-tenth a part in 1,000. Finer still would not help: the masses are differences of doubles, and each round's masses gain
-about 1e-16 / grid.
+and the grid has to fit the deviation: q sqrt(exp(1 / sigma^2) - 1) when q is small. A third of it
+costs 1 percent, a tenth a part in 1,000. Finer still would not help: the masses are differences of
+doubles, and each round's masses gain about 1e-16 / grid.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import Any
 from dpdl.privacy import group, renyi
 from dpdl.privacy.renyi import Rounds
 
-# The usual grids, and the epsilon from which each is fine enough.
+# The default grids, and the epsilon from which each is fine enough.
 GRIDS = ((1e-2, 30.0), (1e-3, 3.0), (1e-4, 0.0))
-COARSE = (0.1, COARSEST := 1.0)  # where losses are too large for the usual ones
-GOOD = 3  # points in one deviation that make a usual grid good enough
+COARSE = (0.1, COARSEST := 1.0)  # where losses are too large for the default ones
+GOOD = 3  # points in one deviation that make a default grid good enough
 FINE = 10  # points in one deviation of the grid that is taken otherwise
-WORTH = 0.99  # what replaces the value on a usual grid is smaller by this factor
+WORTH = 0.99  # what replaces the value on a default grid is smaller by this factor
 MOST_POINTS = 300_000  # of a grid: about two seconds
 MOST_ROUNDS = 10_000_000  # that are convolved: about half a minute
 FINEST = 1e-7  # a grid finer than this drowns in rounding
@@ -37,10 +38,10 @@ NOISE = 1e-15  # what double precision can change in delta, per convolution
 def epsilon(rounds: tuple[Rounds, ...], delta: float, relation: str) -> float:
     """An upper bound on epsilon.
 
-    The value on a usual grid, unless that grid is too coarse for the losses and a fitting grid or Rényi DP is better by
-    more than 1 percent.
+    The value on a default grid, unless that grid is too coarse for the losses and a fitting grid or
+    Rényi DP is better by more than 1 percent.
     """
-    found, grid = _on_usual_grids(rounds, delta, relation)
+    found, grid = _on_default_grids(rounds, delta, relation)
     if GOOD * grid <= _deviation(rounds, relation):
         return found
     better = _without_grid(rounds, delta, relation)
@@ -52,7 +53,10 @@ def epsilon(rounds: tuple[Rounds, ...], delta: float, relation: str) -> float:
 
 @lru_cache(maxsize=4096)
 def adaptive_epsilon(rounds: tuple[Rounds, ...], delta: float, lost: float) -> float:
-    """An upper bound for a record replaced, whatever later releases of a round make of earlier ones (see `group`)."""
+    """An upper bound for a record replaced (see `group`).
+
+    It holds whatever later releases of a round make of earlier ones.
+    """
     curve = renyi.poisson(rounds)
     found = group.epsilon(lambda e: renyi.delta(curve, e) + lost, delta)
     grid = _fitting_grid(rounds, "add-remove")
@@ -67,7 +71,7 @@ def adaptive_epsilon(rounds: tuple[Rounds, ...], delta: float, lost: float) -> f
     )
 
 
-def _on_usual_grids(
+def _on_default_grids(
     rounds: tuple[Rounds, ...], delta: float, relation: str
 ) -> tuple[float, float]:
     """The value, and the grid it was found on."""
@@ -129,7 +133,7 @@ def neighbouring(relation: str) -> Any:
 
 
 def _roundings(rounds: tuple[Rounds, ...]) -> int:
-    """How many distributions are put on the grid and convolved; rounds at rate 1 are one Gaussian together."""
+    """How many distributions are convolved; rounds at rate 1 are one Gaussian together."""
     return sum(1 if r.rate >= 1 else r.count for r in rounds)
 
 
@@ -154,15 +158,16 @@ def _variance(r: Rounds, relation: str) -> float:
 
 
 def _width(rounds: tuple[Rounds, ...], relation: str) -> float:
-    """About the range of losses, of one round and of all together, that a distribution has to hold."""
+    """About the range of losses, of one round and of all, that a distribution has to hold."""
     total = math.sqrt(sum(r.count * _variance(r, relation) for r in rounds))
     return 20 * total + max(_reach(r, relation) for r in rounds)
 
 
 def _reach(r: Rounds, relation: str) -> float:
-    """About the largest loss of one round, ten deviations of the noise out (of all rounds together at rate 1).
+    """About the largest loss of one round, ten deviations of the noise out.
 
-    A record replaced can lose what a removed one loses, and then what an added one loses.
+    At rate 1 all rounds count as one. A record replaced can lose what a removed one loses, and then
+    what an added one loses.
     """
     move = math.sqrt(r.count if r.rate >= 1 else 1) / r.sigma
     full = 10 * move + move**2 / 2

@@ -1,8 +1,9 @@
 """Where batches and noise come from.
 
-`Reproducible` is for simulation: everything depends on a seed, and whoever knows the seed can subtract the noise.
-`Secure` is for real data: every draw is keyed afresh by the operating system, so nobody can repeat it, and its noise
-lies on a public grid (`grid.py`), so that no bit tells what the noise was added to.
+`Reproducible` is for simulation: everything depends on a seed, and whoever knows the seed can
+subtract the noise. `Secure` is for real data: every draw is keyed afresh by the operating system,
+so nobody can repeat it, and its noise lies on a public grid (`grid.py`), so that no bit tells what
+the noise was added to.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Randomness(Protocol):
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same address gives the same numbers again; if so, the noise protects nobody."""
+        """Whether an address gives the same numbers again; if so, the noise protects nobody."""
         ...
 
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
@@ -39,7 +40,10 @@ class Randomness(Protocol):
     def perturb(
         self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
     ) -> None:
-        """Write row + N(0, std^2), entry by entry, to `into`; both are contiguous CPU rows, and may be the same."""
+        """Write row + N(0, std^2), entry by entry, to `into`.
+
+        Both are contiguous rows on the CPU, and may be the same.
+        """
         ...
 
 
@@ -58,7 +62,7 @@ class Reproducible:
     def perturb(
         self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
     ) -> None:
-        """Float32: Box-Muller on the ChaCha20 stream of the key. Float64, which is for checks: the key's generator."""
+        """Float32: Box-Muller on the key's ChaCha20 stream. Float64, for checks: its generator."""
         values, out = row.view(-1).numpy(), into.view(-1).numpy()
         if values.dtype == np.float32:
             perturb_by_key(cipher_key(self.seed, purpose, *where), values, std, out)
@@ -70,10 +74,11 @@ class Reproducible:
 @final
 @dataclass(frozen=True)
 class Secure:
-    """A fresh ChaCha20 key from the operating system for every draw; Gaussian noise rounded to a public grid.
+    """A fresh ChaCha20 key of the operating system for every draw; noise on a public grid.
 
-    What leaves is a multiple of `grid(std)` whatever was perturbed, and computed from what an ideal Gaussian mechanism
-    would send, up to the error of the sampler, which `docs/noise.md` bounds. No bit of it tells more than that.
+    What leaves is a multiple of `grid(std)` whatever was perturbed, and computed from what an ideal
+    Gaussian mechanism would send, up to the error of the sampler, which `docs/noise.md` bounds. No
+    bit of it tells more than that.
     """
 
     repeatable = False
@@ -81,7 +86,8 @@ class Secure:
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
         """53 random bits each; the address is not used, no stream is ever drawn twice.
 
-        A coin compared with q shows heads with probability ceil(2^53 q) / 2^53: above q by less than 2^-53.
+        A coin compared with q shows heads with probability ceil(2^53 q) / 2^53: above q by less
+        than 2^-53.
         """
         words = np.frombuffer(
             _stream(os.urandom(32), os.urandom(16)).update(bytes(8 * count)), np.uint64

@@ -1,4 +1,7 @@
-"""Which two data sets are compared: they differ in one record of one agent, and in nothing else that is public."""
+"""Which two data sets are compared: they differ in one record of one agent.
+
+Nothing else that is public differs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an algorithm lets out of an agent in a round, in words the accountant and a person understand."""
+"""What leaves an agent in a round, for the accountant and for people."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ class Release:
     """One channel. Everything that passes the exit of `Net` on it must be what this says."""
 
     channel: str
-    private: bool  # carries a Gaussian release of its own; otherwise computed from releases and from `carries`
+    private: bool  # has a Gaussian release of its own; otherwise computed from releases
     carries: str  # prose: what is in it
-    sensitivity: float | None = None  # of a private one: how far one record moves it
-    noise_multiplier: float | None = (
-        None  # of a private one: deviation of the noise over the sensitivity
-    )
+    # Of a private one: how far one record moves it, and the deviation of the noise over that.
+    sensitivity: float | None = None
+    noise_multiplier: float | None = None

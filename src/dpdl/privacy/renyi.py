@@ -1,25 +1,30 @@
 """Rényi DP of Gaussian rounds: upper bounds that need no grid, and so hold at any T and any delta.
 
-Poisson sampling at rate q, a record added or removed: the divergence of order a is log(A) / (a - 1) with
+Poisson sampling at rate q, a record added or removed: the divergence of order a is log(A) / (a - 1)
+with
 
     A - 1 = sum over k = 2..a of C(a, k) q^k (1 - q)^(a - k) (exp(k (k - 1) / (2 sigma^2)) - 1)
 
-(Mironov, Talwar, Zhang 2019, arXiv 1908.10530). All terms are positive: nothing is lost to rounding, however small q
-and 1 / sigma are. An order becomes (epsilon, delta) by Proposition 12 of Canonne, Kamath, Steinke 2020 (arXiv
-2004.00010).
+(Mironov, Talwar, Zhang 2019, arXiv 1908.10530). All terms are positive: nothing is lost to
+rounding, however small q and 1 / sigma are. An order becomes (epsilon, delta) by Proposition 12 of
+Canonne, Kamath, Steinke 2020 (arXiv 2004.00010).
 
-Fixed-size batches, a record replaced: Wang, Balle, Kasiviswanathan 2019 (arXiv 1808.00087). With p, q, r for what is
-done with a batch that has the one record, the other, or neither, and g for the share of the batch, they show that
+Fixed-size batches, a record replaced: Wang, Balle, Kasiviswanathan 2019 (arXiv 1808.00087). With p,
+q, r for what is done with a batch that has the one record, the other, or neither, and g for the
+share of the batch, they show that
 
     A - 1 <= sum over j = 2..a of C(a, j) g^j E_r |(p - q) / r|^j.
 
-dp-accounting bounds the last factor by their Theorem 27, which is for a Gaussian release only: it takes differences of
-moments, for which bounds on the moments would not do. Where later releases of a round answer earlier ones, what is
-known is that p, q and r are pairwise dominated by a Gaussian pair. That gives two bounds; the smaller one is taken:
+dp-accounting bounds the last factor by their Theorem 27, which is for a Gaussian release only: it
+takes differences of moments, for which bounds on the moments would not do. Where later releases of
+a round answer earlier ones, what is known is that p, q and r are pairwise dominated by a Gaussian
+pair. That gives two bounds; the smaller one is taken:
 
-    2 exp((j - 1) e(j)), with the Rényi divergence e(j) of the pair, because |x - y|^j <= x^j + y^j (their Theorem 9);
-    2^j sqrt(B(j - 1) B(j + 1)), for even j 2^j B(j), with B(j) = E_r (p / r - 1)^j of the pair, because |x + y|^j <=
-    2^(j - 1) (|x|^j + |y|^j), by Cauchy and Schwarz, and because even powers are convex: the dominating pair has most.
+    2 exp((j - 1) e(j)), with the Rényi divergence e(j) of the pair,
+        because |x - y|^j <= x^j + y^j (their Theorem 9);
+    2^j sqrt(B(j - 1) B(j + 1)), for even j 2^j B(j), with B(j) = E_r (p / r - 1)^j of the pair,
+        because |x + y|^j <= 2^(j - 1) (|x|^j + |y|^j), by Cauchy and Schwarz, and because even
+        powers are convex: the dominating pair has most.
 """
 
 from __future__ import annotations
@@ -67,7 +72,8 @@ def delta(curve: Curve, eps: float) -> float:
 def poisson(rounds: tuple[Rounds, ...], move: float = 1.0) -> Curve:
     """The curve of rounds in which one record moves the release by `move` clipping bounds.
 
-    A record added or removed has move 1. A record replaced has move 2, which is right at rate 1 only.
+    A record added or removed has move 1. A record replaced has move 2, which is right at rate 1
+    only.
     """
     return total((r.count, _sampled(r.rate, r.sigma / move)) for r in rounds)
 
@@ -100,7 +106,10 @@ def _log_terms(rate: float, sigma: float, order: int) -> Curve:
 
 @lru_cache(maxsize=1024)
 def fixed_size(rate: float, sigma: float) -> Curve:
-    """The curve of one adaptive round on a batch of fixed size; sigma is over what a replaced record can move."""
+    """The curve of one adaptive round on a batch of fixed size.
+
+    Sigma is the deviation of the noise over what a replaced record can move.
+    """
     if rate >= 1:
         return _sampled(rate, sigma)
     even = _log_even_moments(sigma)

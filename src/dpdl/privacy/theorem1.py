@@ -1,13 +1,16 @@
 """How much noise the paper and its public code add. Rules to reproduce, not guarantees.
 
-Theorem 1 of the DPDL paper, as stated there, says that Algorithm 1 is (epsilon, delta)-DP over T rounds when
+Theorem 1 of the DPDL paper, as stated there, says that Algorithm 1 is (epsilon, delta)-DP over T
+rounds when
 
-    sigma >= (2 / sqrt(w_min) + 15 alpha N / 8 + alpha w_max (h + 1)^2 N / (2 h)) c_2 q sqrt(T ln(1 / delta))
-             / (epsilon sqrt(sum over j in N_i of 1 / w_max)),      q = B / (N min_i D_i).
+    sigma >= (2 / sqrt(w_min) + 15 alpha N / 8 + alpha w_max (h + 1)^2 N / (2 h))
+             c_2 q sqrt(T ln(1 / delta)) / (epsilon sqrt(sum over j in N_i of 1 / w_max)),
+    q = B / (N min_i D_i).
 
-Its constants c_2 and h are not given, its q is N times smaller than the probability that a record takes part, and it
-overlooks that the un-noised self-gradient enters what is sent. See `docs/algorithms/dpdl.md`. Units: sigma is the noise
-multiplier; the noise on the sum of clipped gradients has standard deviation sigma C.
+Its constants c_2 and h are not given, its q is N times smaller than the probability that a record
+takes part, and it overlooks that the un-noised self-gradient enters what is sent. See
+`docs/algorithms/dpdl.md`. Units: sigma is the noise multiplier; the noise on the sum of clipped
+gradients has standard deviation sigma C.
 """
 
 from __future__ import annotations
@@ -50,8 +53,9 @@ class Theorem1:
     def appendix_sigma(self, epsilon: float) -> float:
         """The same by the last formula of the paper's appendix, literally.
 
-        Its middle term is 15 alpha (1 - w_min) / 8 where the statement has 15 alpha N / 8 (a factor N is lost between
-        the last two lines), and it has w_min where the statement has w_max under the root.
+        Its middle term is 15 alpha (1 - w_min) / 8 where the statement has 15 alpha N / 8 (a factor
+        N is lost between the last two lines), and it has w_min where the statement has w_max under
+        the root.
         """
         sensitivity = (
             2 / math.sqrt(self.w_min)
@@ -65,11 +69,13 @@ class Theorem1:
         sigma, found = self.sigma(epsilon), []
         if self.rate >= 1 / (32 * sigma):
             found.append(
-                f"Theorem 1's lemma asks for q < 1 / (32 sigma) = {1 / (32 * sigma):.3g}, but its q is {self.rate:.3g}."
+                f"Theorem 1's lemma asks for q < 1 / (32 sigma) = {1 / (32 * sigma):.3g}, but its "
+                f"q is {self.rate:.3g}."
             )
-        if epsilon > c1 * self.rate**2 * self.rounds:
+        most = c1 * self.rate**2 * self.rounds
+        if epsilon > most:
             found.append(
-                f"Theorem 1 asks for epsilon <= c_1 q^2 T = {c1 * self.rate**2 * self.rounds:.3g} (c_1 = {c1:g}), but "
+                f"Theorem 1 asks for epsilon <= c_1 q^2 T = {most:.3g} (c_1 = {c1:g}), but "
                 f"epsilon is {epsilon:.3g}."
             )
         if sigma <= 1:
@@ -103,10 +109,11 @@ class Theorem1:
 
 
 def public_code_sigma(W: np.ndarray, batch_size: int, epsilon: float) -> float:
-    """The noise multiplier of the authors' public code; the largest over the agents where they differ.
+    """The noise multiplier of the authors' public code; the largest where agents differ.
 
-    96 (B N / 500000) / epsilon (1 / sqrt(w_ii) + 1.5 N) / sqrt(sum_j 1 / w_ij). The constants are fixed there:
-    96 = sqrt(1000 ln 10^4) stands for 1,000 rounds and delta = 1e-4, and 1.5 for alpha, whatever is chosen.
+    96 (B N / 500000) / epsilon (1 / sqrt(w_ii) + 1.5 N) / sqrt(sum_j 1 / w_ij). The constants are
+    fixed there: 96 = sqrt(1000 ln 10^4) stands for 1,000 rounds and delta = 1e-4, and 1.5 for
+    alpha, whatever is chosen.
     """
     n = len(W)
     inverse = np.divide(1.0, W, out=np.zeros_like(W), where=W > 0)
@@ -117,6 +124,7 @@ def public_code_sigma(W: np.ndarray, batch_size: int, epsilon: float) -> float:
 def public_code_sigma_of_others(epsilon: float) -> float:
     """The noise multiplier that the authors' public code gives to the algorithms it compares with.
 
-    There the deviation on the mean gradient is 2 * 4.2 C / (8 B epsilon), whatever the number of rounds and delta.
+    There the deviation on the mean gradient is 2 * 4.2 C / (8 B epsilon), whatever the number of
+    rounds and delta.
     """
     return 2 * 4.2 / 8 / epsilon

@@ -1,10 +1,10 @@
 """Who listens.
 
 - `eavesdropper`: sees every message on every link.
-- `neighbours:K`: K neighbours of an agent that work together, know their own noise and see what they receive; one
-  curious neighbour is `neighbours:1`.
-- `final-model`: sees models only, in every round. No protection by hidden intermediate models is claimed: training is
-  not convex.
+- `neighbours:K`: K neighbours of an agent that work together, know their own noise and see what
+  they receive; one curious neighbour is `neighbours:1`.
+- `final-model`: sees models only, in every round. No protection by hidden intermediate models is
+  claimed: training is not convex.
 """
 
 from __future__ import annotations
@@ -38,12 +38,11 @@ class Threat:
         )
 
 
-EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL = (
-    Threat("eavesdropper"),
-    Threat("neighbours", 1),
-    Threat("final-model"),
-)
-USUAL = (EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL)
+EAVESDROPPER = Threat("eavesdropper")
+ONE_NEIGHBOUR = Threat("neighbours", 1)
+FINAL_MODEL = Threat("final-model")
+DEFAULT_THREATS = (EAVESDROPPER, ONE_NEIGHBOUR, FINAL_MODEL)
+"""Those that every run reports an epsilon for."""
 
 
 def threat(text: str) -> Threat:

@@ -1,12 +1,14 @@
-"""What a neighbour could rebuild, in words for people who know neither gradients nor epsilon."""
+"""What a neighbour could rebuild, for people who know neither gradients nor epsilon."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from dpdl.folder import names
+from dpdl.folder.attack_facts import AttackFacts, CaseScores, TrivialScores
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.report.page import Section, bullets, paragraphs, picture, private, said, table
 
 RECOGNISABLE = 0.5  # SSIM
@@ -18,16 +20,14 @@ SENT = {
     "step": "the models that agents send in two rounds",
 }
 SHOWN = "an attack: records, what was rebuilt of them, and how well"
-Row = Mapping[str, Any]
 
 
-def rebuilt(facts: Mapping[str, Any], folder: Path) -> Section:
+def rebuilt(facts: AttackFacts, folder: Path) -> Section:
     """From `attack.json` and the pictures beside it."""
-    rows: list[Row] = facts["rows"]
-    size = min(row["batch"] for row in rows)
-    small = [row for row in rows if row["batch"] == size]
-    first = min(row["round"] for row in small)
-    seen = [row for row in small if row["round"] == first]
+    size = min(row.batch for row in facts.rows)
+    small = [row for row in facts.rows if row.batch == size]
+    first = min(row.round for row in small)
+    seen = [row for row in small if row.round == first]
     html = [
         paragraphs(
             "In this training no record ever leaves its owner. What leaves are models, "
@@ -35,7 +35,7 @@ def rebuilt(facts: Mapping[str, Any], folder: Path) -> Section:
             "model to change. The pictures below were rebuilt from those numbers "
             "alone, by a program that listens on the links like any neighbour could. "
             "It never saw the records.",
-            *_aside(size, seen[0]["own_batch"]),
+            *_aside(size, seen[0].own_batch),
         ),
         said(verdict(seen)),
         picture(
@@ -47,7 +47,7 @@ def rebuilt(facts: Mapping[str, Any], folder: Path) -> Section:
             "guess that needs no message at all, the mean of public records.",
         ),
         bullets(
-            f"{row['who']}-{row['scenario'].upper()}: from {SENT[row['scenario']]}: "
+            f"{_label(row)}: from {SENT.get(row.scenario, row.scenario)}: "
             f"{outcome(row)}"
             for row in seen
         ),
@@ -60,73 +60,76 @@ def rebuilt(facts: Mapping[str, Any], folder: Path) -> Section:
             "1 for equal pictures and about 0 for unrelated ones.",
         ),
         "<h3>What this does not show</h3>",
-        paragraphs(*limits(facts["epsilon"])),
+        paragraphs(*limits(facts.epsilon)),
         "<h3>All numbers</h3>",
-        _numbers(rows, facts["trivial"]),
+        _numbers(facts.rows, facts.trivial),
     ]
     return Section(
         "rebuilt", "What your neighbour could rebuild", [private(SHOWN, *html)]
     )
 
 
-def outcome(row: Row) -> str:
+def outcome(row: CaseScores) -> str:
     """How one attack went, in words."""
-    numbers = f"similarity {row['ssim']:.2f} of 1"
-    if row["p_better_than_trivial"] > SURE:
+    numbers = f"similarity {row.ssim:.2f} of 1"
+    if row.p_better_than_trivial > SURE:
         return f"nothing, the guess is no worse ({numbers})."
-    if row["ssim"] > RECOGNISABLE:
+    if row.ssim > RECOGNISABLE:
         return f"the records, recognisable ({numbers})."
     return f"a shadow of the records, better than the guess ({numbers})."
 
 
-def verdict(rows: Sequence[Row]) -> str:
+def verdict(rows: Sequence[CaseScores]) -> str:
     """One sentence on who protects what."""
     open_: list[str] = []
     closed: list[str] = []
-    for who in dict.fromkeys(row["who"] for row in rows):
-        learnt = [
-            row
-            for row in rows
-            if row["who"] == who and row["p_better_than_trivial"] <= SURE
-        ]
-        (open_ if learnt else closed).append(who)
-    words = []
+    for who in dict.fromkeys(row.who for row in rows):
+        surest = min(row.p_better_than_trivial for row in rows if row.who == who)
+        (open_ if surest <= SURE else closed).append(who)
+    sentences = []
     if open_:
-        words.append(
+        sentences.append(
             f"{_named(open_)}: a neighbour sees your records, or a shadow of them."
         )
     if closed:
-        words.append(
+        sentences.append(
             f"{_named(closed)}: a neighbour sees nothing that it could not have "
             "guessed."
         )
-    return " ".join(words)
+    return " ".join(sentences)
 
 
-def limits(epsilons: Mapping[str, float | str]) -> list[str]:
+def limits(epsilons: Mapping[str, Epsilon]) -> list[str]:
     """An attack that fails is no proof; epsilon is one."""
     sentences = [
         "An attack that fails proves nothing: a better one may come. What is proven is "
         "epsilon."
     ]
     for who, epsilon in epsilons.items():
-        if isinstance(epsilon, str):
+        proven = epsilon.finite
+        if proven is None:
             sentences.append(
                 f"{_named([who])}: nothing is proven, and nothing is promised."
             )
         else:
             sentences.append(
-                f"{_named([who])}: epsilon is at most {epsilon:.3g} over the whole "
+                f"{_named([who])}: epsilon is at most {proven:.3g} over the whole "
                 "training, against one who hears every link. Whatever somebody "
                 "concludes from all messages is at most e to the epsilon "
-                f"({2.718281828**epsilon:,.3g}) times as likely with one of your "
+                f"({_exponential(proven)}) times as likely with one of your "
                 "records as without it."
             )
     return sentences
 
 
-def _aside(size: int, own: int) -> list[str]:
-    if size == own:
+def _exponential(epsilon: float) -> str:
+    """Of e, also where the result is too large for a number of the machine."""
+    digits = epsilon / math.log(10)
+    return f"{math.exp(epsilon):,.3g}" if digits < 300 else f"1e+{digits:.0f}"
+
+
+def _aside(size: int, own: int | None) -> list[str]:
+    if own is None or size == own:
         return []
     return [
         f"Messages of this training are about {own} records at a time. For the "
@@ -137,33 +140,37 @@ def _aside(size: int, own: int) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    words = [
+    phrases = [
         f"Without protection ({name})"
         if name.split()[0] == "ND"
         else f"With the noise of {name}"
         for name in names
     ]
-    return "; ".join(words)
+    return "; ".join(phrases)
+
+
+def _label(row: CaseScores) -> str:
+    return f"{row.who}-{row.scenario.upper()}"
 
 
 def _count(number: int, noun: str) -> str:
     return f"one {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _numbers(rows: Sequence[Row], trivial: Sequence[Row]) -> str:
+def _numbers(rows: Sequence[CaseScores], trivial: Sequence[TrivialScores]) -> str:
     cells = [
         [
-            f"{row['who']}-{row['scenario'].upper()}",
-            *(str(row["round"]), str(row["batch"]), str(row["images"])),
-            *(f"{row['mse']:.3f}", f"{row['psnr']:.1f}", f"{row['ssim']:.2f}"),
-            "-" if row["label_recovery"] is None else f"{row['label_recovery']:.0%}",
-            f"{row['p_better_than_trivial']:.2g}",
+            _label(row),
+            *(str(row.round), str(row.batch), str(row.images)),
+            *(f"{row.mse:.3f}", f"{row.psnr:.1f}", f"{row.ssim:.2f}"),
+            "-" if row.label_recovery is None else f"{row.label_recovery:.0%}",
+            f"{row.p_better_than_trivial:.2g}",
         ]
         for row in rows
     ]
-    for row in trivial:
-        numbers = (f"{row['mse']:.3f}", f"{row['psnr']:.1f}", f"{row['ssim']:.2f}")
-        cells.append([f"no attack: {row['name']}", "", "", "", *numbers, "", ""])
+    for guess in trivial:
+        numbers = (f"{guess.mse:.3f}", f"{guess.psnr:.1f}", f"{guess.ssim:.2f}")
+        cells.append([f"no attack: {guess.name}", "", "", "", *numbers, "", ""])
     return table(
         [
             "what was attacked",

@@ -8,6 +8,8 @@ from typing import Any
 
 from dpdl.errors import InputError
 from dpdl.experiment.options import FLAT, options_of
+from dpdl.folder.summary import Summary
+from dpdl.privacy.threats import FINAL_MODEL
 
 PLACES = ("dataset", "model", "graph")
 """Settings that may be the path of a file; anybody may see its name, not where it is."""
@@ -104,7 +106,7 @@ def file_name(text: str) -> str:
     return Path(text).name or text
 
 
-def alarms(summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+def alarms(summary: Summary, settings: Mapping[str, Any]) -> list[str]:
     """Why epsilon covers nothing of a run, if so."""
     found = []
     if settings.get("randomness") != "secure":
@@ -119,7 +121,7 @@ def alarms(summary: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]
     return found
 
 
-def limits(summary: Mapping[str, Any]) -> list[str]:
+def limits(summary: Summary) -> list[str]:
     """How far epsilon covers what is computed from the models of a run."""
     epsilon = _of_models(summary)
     known = (
@@ -137,7 +139,6 @@ def limits(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _of_models(summary: Mapping[str, Any]) -> float | None:
+def _of_models(summary: Summary) -> float | None:
     """The epsilon against somebody who sees the models; None when there is none."""
-    epsilon = summary["epsilon"].get("final_model")
-    return epsilon if isinstance(epsilon, int | float) else None
+    return summary.epsilon.against(FINAL_MODEL).finite

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpdl.algorithms import named
 from dpdl.errors import DpdlError, InputError
 from dpdl.folder import class_counts, names
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_of_run
+from dpdl.folder.summary import Summary
+from dpdl.privacy.epsilons import CLAIMED
+from dpdl.records import Json
 from dpdl.report.coverage import (
     FOLDER,
     alarms,
@@ -35,7 +39,7 @@ from dpdl.report.page import (
     table,
     wide_picture,
 )
-from dpdl.report.training_curves import accuracy_figure, loss_figure
+from dpdl.report.training_curves import loss_figure, score_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,12 +47,12 @@ if TYPE_CHECKING:
 CALIBRATION = {"coefficient": (BLUE, (0.25, 0.75)), "cosine": (ORANGE, (-1.0, 1.0))}
 """Colour, and the range that can occur: noise around the middle must not look like a trend."""
 WORLD, HOLDINGS = "Who talks to whom", "Who holds what"
-Metrics = Sequence[Mapping[str, Any]]
+Measured = Sequence[Metrics]
 
 
 def of_run(
-    summary: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    summary: Summary,
+    settings: Mapping[str, Json],
     folder: Path,
     missing: str = f"the run folder has no {names.PARTITION}.",
 ) -> Section:
@@ -58,24 +62,24 @@ def of_run(
     """
     s, run = summary, RunFolder(folder)
     metrics = run.metrics()
-    data, graph = file_name(s["dataset"]), file_name(s["graph"])
-    title = f"{s['algorithm']} on {data}, {graph} of {s['agents']} agents"
+    data, graph = file_name(s.dataset), file_name(s.graph)
+    title = f"{s.algorithm} on {data}, {graph} of {s.agents} agents"
     inside = _unprotected(s, metrics)
     parts = [
-        public(said(s["privacy_statement"])),
+        public(said(s.privacy_statement)),
         public(table(["what", "value"], _results(s), f"Result of {title}.")),
         private(f"{', '.join(inside)} (numbers)", _without_noise(inside))
         if inside
         else None,
         *_curves(metrics),
-        _calibration(s["algorithm"], metrics),
+        _calibration(s.algorithm, metrics),
         _graph(run),
         _partition(run, missing),
         public(heading("Settings"), _settings(open_settings(settings))),
         private("the seed, and where files are", _settings(closed_settings(settings))),
         public(
             heading("Versions"),
-            facts({name: str(value) for name, value in s["versions"].items()}),
+            facts(s.versions),
         ),
     ]
     return Section(
@@ -88,33 +92,35 @@ def of_run(
     )
 
 
-def _results(s: Mapping[str, Any]) -> list[tuple[str, str]]:
-    accuracy = s["accuracy"]
+def _results(s: Summary) -> list[tuple[str, str]]:
+    score = s.score
     return [
-        ("test accuracy, mean over agents", f"{accuracy['mean']:.2%}"),
-        ("worst and best agent", f"{accuracy['worst']:.2%} and {accuracy['best']:.2%}"),
-        ("average of all models", f"{accuracy['average_model']:.2%}"),
-        ("rounds", f"{s['rounds']:,}"),
-        ("sent by all agents", f"{s['bytes_sent'] / 1e6:,.0f} MB"),
+        (f"test {score.label}, mean over agents", score.show(score.mean)),
+        (
+            "worst and best agent",
+            f"{score.show(score.worst)} and {score.show(score.best)}",
+        ),
+        ("average of all models", score.show(score.average_model)),
+        ("rounds", f"{s.rounds:,}"),
+        ("sent by all agents", f"{s.bytes_sent / 1e6:,.0f} MB"),
         *(
-            (_epsilon(name), _number(value))
-            for name, value in s["epsilon"].items()
-            if value is not None
+            (_label(name), str(value))
+            for name, value in s.epsilon.items()
+            if value.known
         ),
     ]
 
 
-def _unprotected(s: Mapping[str, Any], metrics: Metrics) -> dict[str, str]:
+def _unprotected(s: Summary, metrics: Measured) -> dict[str, str]:
     """What was measured on private records without any noise; old runs have less of it."""
-    last: Mapping[str, Any] = metrics[-1] if metrics else {}
-    records = s.get("records") or {}
+    diagnostics = metrics[-1].diagnostics if metrics else {}
     found = {
-        "training loss": s.get("train_loss"),
-        "clipped gradients": last.get("clip_fraction"),
-        "gradients that were not finite": s.get("broken_gradients"),
-        "fewest records of an agent": records.get("fewest"),
-        "most records of an agent": records.get("most"),
-        "seconds of the run": s.get("seconds"),
+        "training loss": s.train_loss,
+        "clipped gradients": diagnostics.get("clip_fraction"),
+        "gradients that were not finite": s.broken_gradients,
+        "fewest records of an agent": s.records.fewest if s.records else None,
+        "most records of an agent": s.records.most if s.records else None,
+        "seconds of the run": s.seconds,
     }
     return {name: _number(value) for name, value in found.items() if value is not None}
 
@@ -127,23 +133,15 @@ def _without_noise(values: Mapping[str, str]) -> str:
     )
 
 
-def _curves(metrics: Metrics) -> list[Part]:
-    """Accuracy and loss over the rounds."""
+def _curves(metrics: Measured) -> list[Part]:
+    """Score and loss over the rounds."""
     if not metrics:
         return []
-    last = metrics[-1]
-    accuracy, loss = (
-        (last.get(group) or {}).get("mean") for group in ("accuracy", "train_loss")
-    )
+    score, loss = metrics[-1].score, _number(metrics[-1].train_loss.mean)
+    end = score.show(score.mean, 1)
     shown = (
-        (
-            accuracy_figure,
-            f"Test accuracy over the rounds; the last one is {_share(accuracy)}.",
-        ),
-        (
-            loss_figure,
-            f"Training loss over the rounds; the last one is {_number(loss)}.",
-        ),
+        (score_figure, f"Test {score.label} over the rounds; the last one is {end}."),
+        (loss_figure, f"Training loss over the rounds; the last one is {loss}."),
     )
     caption = "Mean over agents; the band reaches from the worst to the best."
     with TemporaryDirectory() as place:
@@ -156,7 +154,7 @@ def _curves(metrics: Metrics) -> list[Part]:
 
 
 # ------------------------------------------------------------------ calibration
-def calibration_figure(metrics: Metrics) -> Figure:
+def calibration_figure(metrics: Measured) -> Figure:
     """DPDL's mean coefficient and mean cosine over the rounds in which both were measured."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -167,7 +165,8 @@ def calibration_figure(metrics: Metrics) -> Figure:
     figure = Figure(figsize=(10, 3.8), facecolor="white", layout="constrained")
     panels = figure.subplots(1, len(CALIBRATION))
     for axes, (name, (colour, ends)) in zip(panels, CALIBRATION.items(), strict=True):
-        at, values = [m["round"] for m in rounds], [m[name] for m in rounds]
+        at = [m.round for m in rounds]
+        values = [m.diagnostics[name] for m in rounds]
         axes.plot(at, values, color=colour, lw=1.8, marker="o" if len(at) == 1 else "")
         axes.set_ylim(*ends)
         axes.set_title(f"mean {name}", size=11, color=INK, loc="left")
@@ -178,11 +177,14 @@ def calibration_figure(metrics: Metrics) -> Figure:
     return figure
 
 
-def _calibrated(metrics: Metrics) -> list[Mapping[str, Any]]:
-    return [m for m in metrics if all(m.get(name) is not None for name in CALIBRATION)]
+def _calibrated(metrics: Measured) -> list[Metrics]:
+    def complete(m: Metrics) -> bool:
+        return all(m.diagnostics.get(name) is not None for name in CALIBRATION)
+
+    return list(filter(complete, metrics))
 
 
-def _calibration(algorithm: str, metrics: Metrics) -> Part | None:
+def _calibration(algorithm: str, metrics: Measured) -> Part | None:
     """Public for dpdl-sound only, which computes both from perturbed gradients."""
     rounds = _calibrated(metrics)
     if not rounds:
@@ -190,8 +192,8 @@ def _calibration(algorithm: str, metrics: Metrics) -> Part | None:
     first, last = rounds[0], rounds[-1]
     words = (
         "Mean calibration coefficient and mean cosine over the rounds; the coefficient "
-        f"is {first['coefficient']:.3f} in round {first['round']} and "
-        f"{last['coefficient']:.3f} in round {last['round']}."
+        f"is {first.diagnostics['coefficient']:.3f} in round {first.round} and "
+        f"{last.diagnostics['coefficient']:.3f} in round {last.round}."
     )
     caption = (
         "How much of an agent's own gradient is added to a neighbour's: the "
@@ -253,37 +255,27 @@ def _not_shown(what: str, title: str, why: str) -> Part:
 
 
 # ------------------------------------------------------------------ words
-def _settings(values: Mapping[str, Any]) -> str:
+def _settings(values: Mapping[str, Json]) -> str:
     return facts({name: _setting(value) for name, value in values.items()})
 
 
-def _setting(value: Any) -> str:
-    return (
-        "none"
-        if value is None
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+def _setting(value: Json) -> str:
+    if value is None:
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _epsilon(name: str) -> str:
-    words = (
-        "claimed by Theorem 1"
-        if name == "claimed_theorem1"
-        else f"proven, {name.replace('_', ' ')}"
-    )
-    return f"epsilon, {words}"
+def _label(name: str) -> str:
+    """An epsilon by its key in `summary.json`."""
+    if name == CLAIMED:
+        return "epsilon, claimed by Theorem 1"
+    return f"epsilon, proven, {name.replace('_', ' ')}"
 
 
-def _number(value: float | str | None) -> str:
-    if value is None or isinstance(value, str):
-        return value or "-"
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
 
 
 def _key(folder: Path) -> str:

@@ -86,7 +86,7 @@ class Evidence:
 def read(run_dir: Path) -> Evidence:
     """All files of a run; one sentence says what is missing or damaged."""
     run = RunFolder(run_dir)
-    experiment, summary = run.facts(), run.summary()
+    experiment, summary = run.facts(), run.summary().to_json()
     try:
         facts = {
             name: value for name, value in experiment.items() if name != "experiment"

@@ -1,60 +1,61 @@
-"""Training loss and test accuracy over rounds.
+"""Training loss and test score over rounds.
 
-The loss is computed from records without noise, and no epsilon covers it. The accuracy is computed
+The loss is computed from records without noise, and no epsilon covers it. The score is computed
 from models, which epsilon covers, and from the test set. So each has a picture of its own as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from dpdl.errors import InputError
+from dpdl.folder.metrics import Metrics
 from dpdl.report.figures import BLUE, INK, ORANGE, SOFT, save, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Metrics = Sequence[Mapping[str, Any]]
+Measured = Sequence[Metrics]
+Value = Callable[[Metrics], float | None]
+Series = tuple[list[int], list[float]]
 
 
-def draw_training(metrics: Metrics, path: str | Path, title: str) -> Path:
+def draw_training(metrics: Measured, path: str | Path, title: str) -> Path:
     """Write the picture of `training_figure`."""
     return save(training_figure(metrics, title), path)
 
 
-def training_figure(metrics: Metrics, title: str) -> Figure:
+def training_figure(metrics: Measured, title: str) -> Figure:
     """Both beside each other: the mean of the agents, shaded from the worst to the best.
 
-    A value that is missing or None is skipped.
+    A loss that nobody may know is skipped.
     """
     figure = _figure(metrics, 10)
-    loss, accuracy = figure.subplots(1, 2)
+    loss, score = figure.subplots(1, 2)
     _loss(loss, metrics)
-    _accuracy(accuracy, metrics)
+    _score(score, metrics)
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
     return figure
 
 
-def loss_figure(metrics: Metrics) -> Figure:
+def loss_figure(metrics: Measured) -> Figure:
     """The training loss alone."""
     figure = _figure(metrics, 6)
     _loss(figure.add_subplot(), metrics)
     return figure
 
 
-def accuracy_figure(metrics: Metrics) -> Figure:
-    """The test accuracy alone."""
+def score_figure(metrics: Measured) -> Figure:
+    """The score on the test records alone."""
     figure = _figure(metrics, 6)
-    _accuracy(figure.add_subplot(), metrics)
+    _score(figure.add_subplot(), metrics)
     return figure
 
 
-def _figure(metrics: Metrics, width: float) -> Figure:
+def _figure(metrics: Measured, width: float) -> Figure:
     from matplotlib.figure import Figure
 
     if not metrics:
@@ -62,24 +63,28 @@ def _figure(metrics: Metrics, width: float) -> Figure:
     return Figure(figsize=(width, 4.2), facecolor="white", layout="constrained")
 
 
-def _loss(axes: Axes, metrics: Metrics) -> None:
-    _band(axes, metrics, "train_loss", ("min", "max"), "lowest to highest agent")
+def _loss(axes: Axes, metrics: Measured) -> None:
+    lowest = _series(metrics, lambda m: m.train_loss.min)
+    highest = _series(metrics, lambda m: m.train_loss.max)
+    _band(axes, lowest, highest, "lowest to highest agent")
+    mean = _series(metrics, lambda m: m.train_loss.mean)
+    _line(axes, mean, "-", BLUE, "mean of agents")
     _frame(axes, "training loss")
 
 
-def _accuracy(axes: Axes, metrics: Metrics) -> None:
+def _score(axes: Axes, metrics: Measured) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    _band(axes, metrics, "accuracy", ("worst", "best"), "worst to best agent")
-    _line(
-        axes,
-        _series(metrics, "accuracy", "average_model"),
-        "--",
-        ORANGE,
-        "average model",
-    )
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-    _frame(axes, "test accuracy")
+    worst = _series(metrics, lambda m: m.score.worst)
+    best = _series(metrics, lambda m: m.score.best)
+    _band(axes, worst, best, "worst to best agent")
+    _line(axes, _series(metrics, lambda m: m.score.mean), "-", BLUE, "mean of agents")
+    average = _series(metrics, lambda m: m.score.average_model)
+    _line(axes, average, "--", ORANGE, "average model")
+    score = metrics[-1].score
+    if score.percent:
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    _frame(axes, f"test {score.label}")
 
 
 def _frame(axes: Axes, name: str) -> None:
@@ -98,35 +103,24 @@ def _frame(axes: Axes, name: str) -> None:
         axes.set(xticks=[], yticks=[])
 
 
-def _series(metrics: Metrics, group: str, *keys: str) -> tuple[list[int], list[Any]]:
-    """The rounds in which all `keys` of `group` were measured, and their values."""
-    rounds, values = [], []
-    for item in metrics:
-        found = [(item.get(group) or {}).get(key) for key in keys]
-        if None not in found:
-            rounds.append(item["round"])
-            values.append(found if len(found) > 1 else found[0])
-    return rounds, values
+def _series(metrics: Measured, value: Value) -> Series:
+    """The rounds in which something was measured, and what."""
+    found = [(m.round, value(m)) for m in metrics]
+    pairs = [(t, number) for t, number in found if number is not None]
+    return [t for t, _ in pairs], [number for _, number in pairs]
 
 
-def _band(
-    axes: Axes, metrics: Metrics, group: str, ends: tuple[str, str], label: str
-) -> None:
-    rounds, pairs = _series(metrics, group, *ends)
-    if rounds:
-        low, high = np.array(pairs, dtype=np.float64).T
-        if len(rounds) == 1:  # a band over a single round would have no width
-            axes.vlines(rounds, low, high, color=BLUE, alpha=0.18, lw=8, label=label)
-        else:
-            axes.fill_between(
-                rounds, low, high, color=BLUE, alpha=0.18, lw=0, label=label
-            )
-    _line(axes, _series(metrics, group, "mean"), "-", BLUE, "mean of agents")
+def _band(axes: Axes, low: Series, high: Series, label: str) -> None:
+    rounds = low[0]
+    if len(rounds) == 1:  # a band over a single round would have no width
+        axes.vlines(rounds, low[1], high[1], color=BLUE, alpha=0.18, lw=8, label=label)
+    elif rounds:
+        axes.fill_between(
+            rounds, low[1], high[1], color=BLUE, alpha=0.18, lw=0, label=label
+        )
 
 
-def _line(
-    axes: Axes, series: tuple[list[int], list[Any]], dash: str, colour: str, label: str
-) -> None:
+def _line(axes: Axes, series: Series, dash: str, colour: str, label: str) -> None:
     rounds, values = series
     if rounds:
         marker = "o" if len(rounds) == 1 else ""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from dpdl.attacks import harness
 from dpdl.attacks.harness import Effort
@@ -16,7 +16,7 @@ from dpdl.attacks.tables import Attacked
 from dpdl.attacks.targets import AttackCase, offered
 from dpdl.attacks.workers import Workers
 from dpdl.folder import names
-from dpdl.folder.files import write_json
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.parallel import cores
 from dpdl.report.gallery import draw_gallery
@@ -34,9 +34,7 @@ OWN = "own"
 class AttackRequest:
     """What to attack of every recording, as a person writes it, and what to make of it."""
 
-    scenario: str | None = (
-        None  # names, separated by commas; None: all that are offered
-    )
+    scenario: str | None = None  # names, separated by commas; None: all possible ones
     rounds: str = ALL  # numbers, separated by commas
     batch: str | None = None  # sizes, separated by commas; None: the smallest recorded
     whose: str = ALL  # numbers of agents, separated by commas
@@ -45,7 +43,7 @@ class AttackRequest:
     membership: bool = False  # also ask of records whether they were in the batch
     gallery: Path | None = None  # one more copy of the picture
     jobs: int | None = None  # processes; None: one for every core
-    stop: threading.Event | None = None  # asks to stop
+    stop: threading.Event | None = None  # set to leave the work
 
     @property
     def agents(self) -> tuple[int, ...] | None:
@@ -55,36 +53,32 @@ class AttackRequest:
 
 def attack_runs(
     runs: Sequence[Path], request: AttackRequest, watch: AttackWatch
-) -> dict[str, Any]:
+) -> AttackFacts:
     """Attack recorded runs; the result and the pictures are kept in the folder of the first."""
     folder = RunFolder(runs[0]).attack
     facts = attack_facts(runs, folder, request, watch)
-    keep(folder, facts)
+    facts.write(folder)
     return facts
 
 
 def attack_facts(
     runs: Sequence[Path], folder: Path, request: AttackRequest, watch: AttackWatch
-) -> dict[str, Any]:
-    """All that attacks on some runs tell, with pictures in `folder`."""
+) -> AttackFacts:
+    """What attacks on some runs found, with pictures in `folder`."""
     attacked = _attack(runs, request, watch)
     facts = _facts(attacked, folder, request.gallery)
-    if request.membership:
-        seed = request.effort.seed
-        facts |= infer_membership(attacked, folder, request.agents, seed, watch)
-    return facts
+    if not request.membership:
+        return facts
+    seed = request.effort.seed
+    found, curves = infer_membership(attacked, folder, request.agents, seed, watch)
+    return replace(facts, membership=found, roc=str(curves))
 
 
-def keep(folder: Path, facts: dict[str, Any]) -> None:
-    """Write the result of an attack."""
-    write_json(folder / names.ATTACK_RESULT, facts)
-
-
-def sizes_of(words: str, own: int) -> list[int | None]:
+def sizes_of(text: str, own: int) -> list[int | None]:
     """Sizes of batches, separated by commas; None stands for the run's own."""
     found: list[int | None] = []
-    for word in words.split(","):
-        found += [None] if word in (OWN, str(own)) else numbers_of(word, "Batches")
+    for size in text.split(","):
+        found += [None] if size in (OWN, str(own)) else numbers_of(size, "Batches")
     return found
 
 
@@ -96,7 +90,7 @@ def _attack(
         for run in runs:
             cases = _cases(Recording(RunFolder(run).recording), request)
             with watch.attacking(len(cases)) as begin:
-                rebuilt, plan = harness.attack(
+                rebuilt, plan = harness.reconstruct(
                     run, cases, request.effort, chosen, workers=workers, watch=begin
                 )
             found.append(Attacked(run, rebuilt, plan))
@@ -116,10 +110,10 @@ def _cases(recording: Recording, request: AttackRequest) -> list[AttackCase]:
     rounds: Sequence[int] = recording.rounds
     if request.rounds != ALL:
         rounds = numbers_of(request.rounds, "Rounds")
-    words = request.batch or str(min(recording.batches, default=OWN))
+    sizes = request.batch or str(min(recording.batches, default=OWN))
     cases = []
     for t in rounds:
-        for size in sizes_of(words, recording.options["batch"]):
+        for size in sizes_of(sizes, recording.facts.batch):
             for scenario in _scenarios(recording, request, t, size):
                 cases.append(AttackCase(scenario, t, size, request.labels))
     return cases
@@ -132,9 +126,7 @@ def _scenarios(
     return offered(recording, t, size) if chosen == ALL else chosen.split(",")
 
 
-def _facts(
-    attacked: list[Attacked], folder: Path, gallery: Path | None
-) -> dict[str, Any]:
+def _facts(attacked: list[Attacked], folder: Path, gallery: Path | None) -> AttackFacts:
     """Numbers and pictures; a page is made of what is in the folder, so it has all of them."""
     kept = folder / names.GALLERY
     chosen = gallery or kept
@@ -142,10 +134,10 @@ def _facts(
         path.parent.mkdir(parents=True, exist_ok=True)
         draw_gallery(*by_round(attacked), path)
     agents = draw_gallery(*by_agent(attacked), folder / names.GALLERY_OF_AGENTS)
-    return {
-        "rows": [row for a in attacked for row in a.rows()],
-        "trivial": attacked[0].trivial_rows(),
-        "epsilon": {a.who: a.epsilon for a in attacked},
-        "gallery": str(chosen),
-        "by_agent": str(agents),
-    }
+    return AttackFacts(
+        rows=tuple(row for a in attacked for row in a.rows()),
+        trivial=tuple(attacked[0].trivial_rows()),
+        epsilon={a.who: a.epsilon for a in attacked},
+        gallery=str(chosen),
+        by_agent=str(agents),
+    )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dpdl.attacks.paper import OWN_BATCH, PAPER, SCENARIOS, PaperAttack
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder import names
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
 from dpdl.paper.cells import Place
 from dpdl.planning.plan import plan
-from dpdl.studies.attack import ALL, AttackRequest, attack_facts, keep, sizes_of
+from dpdl.studies.attack import ALL, AttackRequest, attack_facts, sizes_of
 from dpdl.studies.attack_watch import AttackWatch
 from dpdl.training.recording import RecordingRequest, recording_request_in
 from dpdl.training.train import launch, replan
@@ -36,20 +36,20 @@ def attack_paper(
     request: AttackRequest,
     watch: AttackWatch,
     paper: PaperAttack = PAPER,
-) -> dict[str, Any]:
+) -> AttackFacts:
     """Attack, in `folder`, what the paper attacked; what is there already is not done again."""
     batch = request.batch or BATCH
     runs = _train(place, folder, batch, request, watch, paper)
-    asked = replace(
+    wanted = replace(
         request,
         scenario=request.scenario or SCENARIOS,
         batch=batch,
         whose=AGENTS if request.whose == ALL else request.whose,
     )
-    facts = attack_facts(runs, folder, asked, watch)
-    facts["paper"] = paper.compared(facts["rows"], place)
-    keep(folder, facts)
-    return facts
+    facts = attack_facts(runs, folder, wanted, watch)
+    beside = replace(facts, paper=tuple(paper.compared(facts.rows, place)))
+    beside.write(folder)
+    return beside
 
 
 def _train(
@@ -98,7 +98,7 @@ def _train_one(
 
 
 def _refuse_other(e: Experiment, record: RecordingRequest, folder: RunFolder) -> None:
-    """What is in the folder must be what is asked for now."""
+    """Refuse a folder whose run is another one, or recorded less."""
     refuse_difference(
         folder.path, folder.experiment().as_dict(), e.resolved().as_dict()
     )

@@ -6,10 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dpdl.experiment.experiment import Experiment
     from dpdl.tasks.data import Dataset
 
 HELD_OUT = 10
 """One training record in so many is held out."""
+
+
+def load_held_out(e: Experiment, progress: bool = False) -> Dataset:
+    """The data set of an experiment, with a tenth held out."""
+    from dpdl.tasks import data as datasets
+    from dpdl.tasks.targets import predicted
+
+    return held_out(datasets.load(e.dataset, progress, predicted(e.predict)), e.seed)
 
 
 def held_out(data: Dataset, seed: int) -> Dataset:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from dpdl.attacks.membership import membership
 from dpdl.attacks.tables import Attacked
 from dpdl.audit import audit, auditable
 from dpdl.folder import names
+from dpdl.folder.attack_facts import EpsilonBounds, MembershipFacts
 from dpdl.folder.files import write_json
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.build import make_privacy_model, make_theorem1
 from dpdl.privacy.threats import EAVESDROPPER
-from dpdl.report.roc import draw_roc
+from dpdl.report.roc import Curves, draw_roc
 from dpdl.studies.attack_watch import AttackWatch
 
 MOST_CANARIES = 1000
@@ -29,47 +28,64 @@ def infer_membership(
     agents: Sequence[int] | None,
     seed: int,
     watch: AttackWatch,
-) -> dict[str, Any]:
-    """How well members are told from others in every case, with a picture in `folder`."""
-    found, curves = [], {}
+) -> tuple[tuple[MembershipFacts, ...], Path]:
+    """How well members are told from others in every case, and the picture of the curves."""
+    found: list[MembershipFacts] = []
     for a in attacked:
-        epsilons = certified_epsilon(a, watch)
+        bounds = certified_epsilon(a, watch)
         for case in (outcome.case for outcome in a.outcomes):
-            facts = membership(
-                a.run, case.scenario, case.round, case.batch, agents, seed
+            inferred = membership(a.run, case, agents, seed)
+            found.append(
+                MembershipFacts(
+                    run=str(a.run),
+                    who=a.who,
+                    scenario=case.scenario,
+                    round=case.round,
+                    batch=case.batch,
+                    agents=inferred.agents,
+                    seed=seed,
+                    members=inferred.members,
+                    non_members=inferred.members,
+                    scores=inferred.scores,
+                    epsilon=bounds,
+                )
             )
-            about = {"run": str(a.run), "who": a.who}
-            found.append({**about, **facts, "epsilon": epsilons})
-            score = facts["scores"]["gradient"]
-            name = f"{a.who}-{case.scenario.upper()}, round {case.round}"
-            curves[name] = score["fpr"], score["tpr"]
-    roc = draw_roc(curves, QUESTION, folder / names.MEMBERSHIP_CURVES)
-    return {"membership": found, "roc": str(roc)}
+    path = folder / names.MEMBERSHIP_CURVES
+    return tuple(found), draw_roc(_curves(found), QUESTION, path)
 
 
-def certified_epsilon(attacked: Attacked, watch: AttackWatch) -> dict[str, Any]:
+def _curves(found: Sequence[MembershipFacts]) -> Curves:
+    """By the gradient, the stronger of the two scores."""
+    curves = {}
+    for one in found:
+        rates = one.scores.gradient
+        name = f"{one.who}-{one.scenario.upper()}, round {one.round}"
+        curves[name] = (rates.fpr, rates.tpr)
+    return curves
+
+
+def certified_epsilon(attacked: Attacked, watch: AttackWatch) -> EpsilonBounds:
     """Proven above and certified below, for one who hears everything.
 
     It is kept beside the attack's results, and computed once.
     """
     path = RunFolder(attacked.run).attack / names.AUDIT
     if not path.exists():
-        write_json(path, _audit(attacked, watch))
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return found
+        write_json(path, _audit(attacked, watch).to_json())
+    return EpsilonBounds.read(path)
 
 
-def _audit(attacked: Attacked, watch: AttackWatch) -> dict[str, Any]:
-    plan = attacked.plan
+def _audit(attacked: Attacked, watch: AttackWatch) -> EpsilonBounds:
+    plan, proven = attacked.plan, attacked.epsilon
     e, sigma = plan.experiment, plan.privacy.sigma
-    facts: dict[str, Any] = {"proven": attacked.epsilon, "certified": None}
     if sigma == 0:
-        return {**facts, "why": "without noise every epsilon is refuted"}
+        why = "without noise every epsilon is refuted"
+        return EpsilonBounds(proven, None, why)
     if not auditable(plan.privacy):
         why = (
             "the audit plays add-remove with Poisson sampling and every sample clipped"
         )
-        return {**facts, "why": why}
+        return EpsilonBounds(proven, None, why)
     records = [len(part) for part in plan.parts]
     canaries = min(MOST_CANARIES, *records)
     model = make_privacy_model(e, plan.algorithm, plan.graph, records, canaries, sigma)
@@ -81,9 +97,6 @@ def _audit(attacked: Attacked, watch: AttackWatch) -> dict[str, Any]:
             confidence=CONFIDENCE,
             watch=done,
         )
-    return {
-        **facts,
-        "certified": result.certified,
-        "confidence": CONFIDENCE,
-        "canaries": canaries,
-    }
+    return EpsilonBounds(
+        proven, result.certified, confidence=CONFIDENCE, canaries=canaries
+    )

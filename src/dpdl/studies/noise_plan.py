@@ -16,7 +16,7 @@ from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.declared import parse
 from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.theorem1 import Theorem1
-from dpdl.privacy.threats import USUAL, Threat, threat
+from dpdl.privacy.threats import DEFAULT_THREATS, Threat, threat
 
 CLAIMS = ("theorem1", "theorem1_appendix")
 POINTS = 24
@@ -144,7 +144,7 @@ def noise_plan(
             f"not {e.batch}."
         )
     asked = threat(e.threat)
-    listeners = [*(t for t in USUAL if t != asked), asked]
+    listeners = [*(t for t in DEFAULT_THREATS if t != asked), asked]
     model = make_privacy_model(e, make_algorithm(e), graph, sizes, parameters)
     return NoisePlan(model, make_theorem1(e, model), listeners, c1)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from dpdl.folder.export import Tracker
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan
 from dpdl.training.loop import Watch
@@ -37,7 +38,7 @@ class OneRun:
         """Train; the result on process 0, None elsewhere."""
         tracker = Tracker(self.out, self.formats)
 
-        def heard(t: int, metrics: dict[str, Any] | None) -> None:
+        def heard(t: int, metrics: Metrics | None) -> None:
             tracker(t, metrics)
             watch(t, metrics)
 

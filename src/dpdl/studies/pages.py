@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from dpdl import __version__
 from dpdl.errors import DpdlError, InputError
 from dpdl.folder import class_counts, files, names
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.class_counts import ClassCounts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.paper.cells import published
@@ -86,7 +86,7 @@ def _attack(folder: Path) -> list[Section]:
     for place in (folder, RunFolder(folder).attack):
         path = place / names.ATTACK_RESULT
         if path.exists():
-            return [rebuilt(_read(path), place)]
+            return [rebuilt(AttackFacts.read(path), place)]
     return []
 
 
@@ -100,13 +100,6 @@ def _results(folder: Path) -> list[Section]:
             ranked = rankings(cell.compared for cell in cells)
             found.append(of_mode(mode, guarantee, total, cells, ranked))
     return found
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as failure:
-        raise InputError(f"{str(path)!r} cannot be read: {failure}.") from failure
 
 
 # ------------------------------------------------------------------ runs of older versions

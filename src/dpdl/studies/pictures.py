@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from dpdl.errors import DpdlError
 from dpdl.folder import names
 from dpdl.folder.run_folder import RunFolder
-from dpdl.studies.comparison import curves
-from dpdl.studies.pool import Ending, News, PoolWatch, State
+from dpdl.studies.comparison_folder import curves
+from dpdl.studies.comparison_table import ComparisonTable
+from dpdl.studies.pool import PoolWatch
+from dpdl.studies.pool_messages import Ending, EndState, News
 
 
 def drawing(out: Path, watch: PoolWatch) -> PoolWatch:
     """A watch that draws the curves of every run of a comparison that ends, and passes news on."""
 
     def heard(name: str, news: News) -> None:
-        if isinstance(news, Ending) and news.state is State.DONE:
+        if isinstance(news, Ending) and news.state is EndState.DONE:
             _draw(RunFolder(out / names.RUNS / name))
         watch(name, news)
 
@@ -32,18 +32,18 @@ def _draw(run: RunFolder) -> None:
         draw_training(run.metrics(), run.curves_path, run.path.name)
 
 
-def draw_table(table: Mapping[str, Any]) -> Path:
+def draw_table(table: ComparisonTable) -> Path:
     """Draw the curves of all runs of a comparison's table; where they are, if there are any."""
     from dpdl.report.comparison_curves import draw_comparison
 
-    path = Path(table["out"]) / names.COMPARISON_CURVES
+    path = Path(table.out) / names.COMPARISON_CURVES
     lines = curves(table)
     if lines:
         draw_comparison(lines, path, place_of(table))
     return path
 
 
-def place_of(table: Mapping[str, Any]) -> str:
+def place_of(table: ComparisonTable) -> str:
     """What all runs of a table share."""
-    data, graph = Path(table["dataset"]).name, Path(table["graph"]).name
-    return f"{data}, {graph} of {table['agents']} agents"
+    data, graph = Path(table.dataset).name, Path(table.graph).name
+    return f"{data}, {graph} of {table.agents} agents"

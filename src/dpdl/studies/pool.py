@@ -12,13 +12,11 @@ asks every child once. A second one kills them; files are replaced as a whole, s
 stays.
 
 Nothing passes through temporary files: with a full disk a child still says what happened, on its
-standard output. A line that begins with `MARK` is a record for the parent; all other lines are for
-people.
+standard output. The messages are in `dpdl.studies.pool_messages`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import subprocess
@@ -27,115 +25,22 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Protocol
 
 from dpdl.errors import InputError
-from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.parallel import cores
+from dpdl.studies.pool_messages import (
+    Ending,
+    EndState,
+    Going,
+    News,
+    PooledRun,
+    news_in,
+)
 from dpdl.training.interrupt import interruptible
 
-MARK = "\x1edpdl "
-
-
-@final
-@dataclass(frozen=True)
-class PooledRun:
-    """One run to start, or to continue if its folder holds one."""
-
-    folder: Path
-    experiment: Experiment  # resolved
-    until: int | None = None  # pause after this round; None: go to the end
-    held_out: bool = False  # train without, and test on, the records held out
-
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
-        return self.folder.name
-
-    def to_line(self) -> str:
-        """One line of JSON."""
-        facts = {
-            "folder": str(self.folder),
-            "experiment": self.experiment.as_dict(),
-            "until": self.until,
-            "held_out": self.held_out,
-        }
-        return json.dumps(facts)
-
-    @classmethod
-    def from_line(cls, line: str) -> PooledRun:
-        """The run that `to_line` wrote down."""
-        facts = json.loads(line)
-        return cls(
-            Path(facts["folder"]),
-            from_mapping(facts["experiment"]),
-            facts["until"],
-            facts["held_out"],
-        )
-
-
-class State(StrEnum):
-    """How a run ended."""
-
-    DONE = "done"
-    PAUSED = "paused"  # at the round it was given
-    DIVERGED = "diverged"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"  # before its end; its state is saved
-
-
-@final
-@dataclass(frozen=True)
-class Going:
-    """News of a run that goes on: it was started, or has done a round."""
-
-    round: int = 0
-
-
-@final
-@dataclass(frozen=True)
-class Standing:
-    """What a run that was paused or is done has reached, and what that cost."""
-
-    round: int
-    accuracy: float
-    epsilon: float | str  # of the rounds so far; "unbounded": nothing is proven
-    epsilon_all_rounds: float | str  # if it goes on to the end
-    stopped: str | None = None  # why it is done early: a budget is spent
-
-
-@final
-@dataclass(frozen=True)
-class Ending:
-    """How a run ended, with what it reached or why it did not."""
-
-    state: State
-    reached: Standing | None = None  # of a run that was paused or is done
-    error: str | None = None  # of a run that diverged or failed
-
-
-News = Going | Ending
 PoolWatch = Callable[[str, News], None]
 """Called with a run's name and what is new of it; the last news are its ending."""
-
-
-def news_line(news: News) -> str:
-    """The line of a child's standard output that carries news to the parent."""
-    return MARK + json.dumps(asdict(news), allow_nan=False)
-
-
-def news_in(line: str) -> News | None:
-    """The news in a line of a child's standard output; None in a line for people."""
-    if not line.startswith(MARK):
-        return None
-    facts: dict[str, Any] = json.loads(line.removeprefix(MARK))
-    if "state" not in facts:
-        return Going(**facts)
-    reached = facts["reached"] and Standing(**facts["reached"])
-    return Ending(State(facts["state"]), reached, facts["error"])
 
 
 class RunMany(Protocol):
@@ -169,7 +74,7 @@ def run_many(
                 pool.listen()
         finally:
             pool.kill()
-    left = {run.name: Ending(State.INTERRUPTED) for run in pool.waiting}
+    left = {run.name: Ending(EndState.INTERRUPTED) for run in pool.waiting}
     return pool.endings | left
 
 
@@ -255,8 +160,9 @@ class _Child:
 
     def _listen(self, name: str, heard: Heard) -> None:
         assert self._process.stdout
-        for line in self._process.stdout:
-            heard.put((name, line))
+        with self._process.stdout as lines:
+            for line in lines:
+                heard.put((name, line))
         self._process.wait()
         heard.put((name, None))
 
@@ -277,13 +183,13 @@ class _Child:
         if self._ending:
             return self._ending
         if stopping:
-            return Ending(State.INTERRUPTED)
+            return Ending(EndState.INTERRUPTED)
         code = self._process.returncode
         if code < 0:
             why = f"Its process was killed by signal {-code}."
         else:
             why = f"Its process ended with exit code {code}: {self._last_line}"
-        return Ending(State.FAILED, error=why)
+        return Ending(EndState.FAILED, error=why)
 
     def ask_to_stop(self) -> None:
         """Close its input, on which it stops after its round."""

@@ -5,23 +5,29 @@ It stops after the round under way when its standard input closes, see `dpdl.stu
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from dpdl.errors import Diverged, DpdlError
 from dpdl.folder.ledger import LEDGER, recompute
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.threats import threat
-from dpdl.studies.held_out import held_out
-from dpdl.studies.pool import Ending, Going, News, PooledRun, Standing, State, news_line
-from dpdl.tasks import data as datasets
+from dpdl.studies.held_out import load_held_out
+from dpdl.studies.pool_messages import (
+    Ending,
+    EndState,
+    Going,
+    News,
+    PooledRun,
+    Standing,
+    news_line,
+)
 from dpdl.training.interrupt import Interrupted
 from dpdl.training.observe import Examiner
 from dpdl.training.train import Result, launch, replan
@@ -56,11 +62,11 @@ def _ending(run: PooledRun, stop: threading.Event) -> Ending:
     try:
         return _performed(run, stop)
     except (KeyboardInterrupt, Interrupted):
-        return Ending(State.INTERRUPTED)
+        return Ending(EndState.INTERRUPTED)
     except Diverged as failure:
-        return Ending(State.DIVERGED, error=str(failure))
+        return Ending(EndState.DIVERGED, error=str(failure))
     except DpdlError as failure:
-        return Ending(State.FAILED, error=str(failure))
+        return Ending(EndState.FAILED, error=str(failure))
 
 
 def _performed(run: PooledRun, stop: threading.Event) -> Ending:
@@ -87,7 +93,7 @@ def _performed(run: PooledRun, stop: threading.Event) -> Ending:
 
 def _planned(run: PooledRun, again: bool) -> Plan:
     e = run.experiment
-    data = held_out(datasets.load(e.dataset), e.seed) if run.held_out else None
+    data = load_held_out(e) if run.held_out else None
     return replan(run.folder, data=data) if again else plan(e, data=data)
 
 
@@ -99,15 +105,15 @@ def _reached(run: PooledRun, folder: RunFolder) -> bool:
     return last is not None and last.round >= run.until
 
 
-def _watch() -> Callable[[int, dict[str, Any] | None], None]:
-    """Says to the parent, now and then, which round was done."""
-    said = time.monotonic()
+def _watch() -> Callable[[int, object], None]:
+    """Tells the parent, now and then, which round was done."""
+    last = time.monotonic()
 
-    def watch(t: int, metrics: dict[str, Any] | None) -> None:
-        nonlocal said
+    def watch(t: int, metrics: object) -> None:
+        nonlocal last
         now = time.monotonic()
-        if now - said >= EVERY:
-            said = now
+        if now - last >= EVERY:
+            last = now
             _say(Going(t))
 
     return watch
@@ -116,25 +122,22 @@ def _watch() -> Callable[[int, dict[str, Any] | None], None]:
 def _paused(p: Plan, folder: RunFolder) -> Ending:
     last = folder.last()
     assert last
-    examiner = Examiner(p.task, p.public.form, p.everybody.test)
-    accuracy = float(examiner.scores(last.state["x"]).mean())
+    examiner = Examiner.of(p.everybody)
+    accuracy = float(examiner.scores(last.state["x"], examiner.agents).mean())
     listener = threat(p.experiment.threat)
     spent = recompute(folder.path / LEDGER)[listener.key]
     to_the_end = max(spent, p.privacy.worst(listener))
-    reached = Standing(last.round, accuracy, _finite(spent), _finite(to_the_end))
-    return Ending(State.PAUSED, reached)
-
-
-def _finite(epsilon: float) -> float | str:
-    return epsilon if math.isfinite(epsilon) else "unbounded"
+    reached = Standing(last.round, accuracy, Epsilon(spent), Epsilon(to_the_end))
+    return Ending(EndState.PAUSED, reached)
 
 
 def _done(result: Result) -> Ending:
     summary = result.summary
-    epsilon = summary["epsilon"][threat(result.plan.experiment.threat).key]
+    listener = threat(result.plan.experiment.threat)
+    epsilon = Epsilon.from_json(summary["epsilon"][listener.key])
     accuracy = summary["accuracy"]["mean"]
     reached = Standing(summary["rounds"], accuracy, epsilon, epsilon, result.stopped)
-    return Ending(State.DONE, reached)
+    return Ending(EndState.DONE, reached)
 
 
 if __name__ == "__main__":

@@ -1,40 +1,46 @@
-"""How many rounds, and how large a batch, for a privacy budget: the accountant is asked, and no record is read.
+"""Rounds and batch for a privacy budget: the accountant is asked, and no record is read.
 
-At a given epsilon the noise multiplier sigma(T, B) is known before a run. The mean gradient of a round has noise of
-deviation sigma C / B. If the steps of all rounds have a fixed total length L, the step size is L / T and the noise of
-all T steps together is sqrt(T) (L / T) sigma C / B, which is proportional to
+At a given epsilon the noise multiplier sigma(T, B) is known before a run. The mean gradient of a
+round has noise of deviation sigma C / B. If the steps of all rounds have a fixed total length L,
+the step size is L / T and the noise of all T steps together is sqrt(T) (L / T) sigma C / B, which
+is proportional to
 
     n(T, B) = sigma(T, B) / (B sqrt(T)).
 
-What the accountant says about n, for Poisson batches and records added or removed (seen at epsilon 0.1 to 8, rates 0.01
-to 1, 1 to 1,000 rounds; sigma is known to a part in 2,000): n falls as T grows, and it falls as B grows, towards
-sigma(1, D) / D, one release on all D records. With B = D it is there for every T, because T Gaussian releases are one
-with sigma / sqrt(T). A small epsilon is near that limit early, a large one late: with D = 5400, T = 300 and B = 216, n
-is 1 % above it at epsilon 0.25 and 43 % above it at epsilon 4.
+The accountant's n, for Poisson batches and records added or removed (seen at epsilon 0.1 to 8,
+rates 0.01 to 1, 1 to 1,000 rounds; sigma is known to a part in 2,000): n falls as T grows, and it
+falls as B grows, towards sigma(1, D) / D, one release on all D records. With B = D it is there for
+every T, because T Gaussian releases are one with sigma / sqrt(T). A small epsilon is near that
+limit early, a large one late: with D = 5400, T = 300 and B = 216, n is 1 % above it at epsilon
+0.25 and 43 % above it at epsilon 4.
 
-The other cases: under replace-one n may end a few parts in 1,000 below that limit. Batches of fixed size are accounted
-for by Rényi DP, with which n falls to about twice that limit while B < D, and from there may grow by 1 % with T. If a
-proof asks for a least noise that is proportional to B (`dpdl`), n falls with T alone where that decides.
+The other cases: under replace-one n may end a few parts in 1,000 below that limit. Batches of
+fixed size are accounted for by Rényi DP, with which n falls to about twice that limit while B < D,
+and from there may grow by 1 % with T. If a proof asks for a least noise that is proportional to B
+(`dpdl`), n falls with T alone where that decides.
 
-The work grows as T B, so much of it buys little. n is about noise alone: whether T rounds are enough to learn in, only
-a score can tell.
+The work grows as T B, so much of it buys little. n is about noise alone: whether T rounds are
+enough to learn in, only a score can tell.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
 
 from dpdl import graph as graphs
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.experiment.experiment import Experiment
 from dpdl.keys import generator
 from dpdl.planning.build import make_algorithm, make_privacy_model
+from dpdl.planning.noise_rule import rule_of
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.declared import declared
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.threats import Threat, threat
+from dpdl.records import Record, key
 from dpdl.studies.held_out import HELD_OUT
 
 if TYPE_CHECKING:
@@ -49,24 +55,45 @@ SigmaOf = Callable[[PrivacyModel, float, Threat], float]
 """The noise multiplier that keeps every agent at or below an epsilon against a listener."""
 
 
-class Schedule(NamedTuple):
-    """A number of rounds and a batch, and what the budget makes of them."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class Schedule(Record):
+    """A number of rounds and a batch, with the noise that a budget needs for them."""
 
     rounds: int  # T
     batch: int  # B
     sigma: float  # the noise multiplier that the budget needs
-    noise: float  # n = sigma / (B sqrt(T))
+    total_noise: float = key("noise")  # n = sigma / (B sqrt(T))
     work: float  # T B, as a multiple of the experiment's
-    candidate: bool = False
+    candidate: bool = False  # whether trials may draw it
+
+
+@final
+@dataclass(frozen=True)
+class BudgetPlan(Record):
+    """Schedules for a budget, without any trial: what `dpdl tune --plan-only --json` prints."""
+
+    plan: tuple[Schedule, ...]
+    epsilon: Epsilon
+    delta: float
+    threat: str
+
+
+def budget_plan(e: Experiment, work: float, progress: bool = False) -> BudgetPlan:
+    """The schedules of an experiment, and the budget that they are for."""
+    plan = tuple(schedules(e, work, progress))
+    return BudgetPlan(plan, Epsilon(e.epsilon), e.delta, e.threat)
 
 
 def check_budget(e: Experiment, work: float) -> None:
-    """Refuse an experiment without a budget that the accountant keeps, and work that is none."""
-    rule = e.resolved().noise
-    if e.sigma is not None or rule != "accountant":
-        given = f"sigma {e.sigma:g}" if e.sigma is not None else f"noise {rule!r}"
+    """Refuse noise that the accountant does not choose, a missing epsilon, and work of 0 or less."""
+    resolved = e.resolved()
+    if rule_of(resolved) != "accountant":
+        by_rule = f"noise {resolved.noise!r}"
+        given = by_rule if e.sigma is None else f"sigma {e.sigma:g}"
         raise InputError(
-            f"--for-budget needs noise 'accountant', which finds sigma for an epsilon, not {given}."
+            "--for-budget needs noise 'accountant', which finds sigma for an epsilon, "
+            f"not {given}."
         )
     if e.epsilon is None:
         raise InputError("--for-budget needs a budget: give an epsilon.")
@@ -84,10 +111,11 @@ def schedules(
 ) -> list[Schedule]:
     """What fits the work, cheapest first: multiples of the experiment's rounds and batch.
 
-    Candidates are, of every number of rounds, the smallest batch whose noise is within 25 % of the least: more rounds
-    can be worth more than n says, a larger batch hardly is. Another batch than the experiment's is left out if an agent
-    has too few records for it when a tenth is held out, and if it would change who holds which records: a score with
-    another partition is about another problem.
+    Candidates are, of every number of rounds, the smallest batch whose noise is within 25 % of the
+    least: more rounds can be worth more than n says, a larger batch hardly is. Another batch than
+    the experiment's is left out if an agent has too few records for it when a tenth is held out,
+    and if it would change who holds which records: a score with another partition is about another
+    problem.
     """
     check_budget(experiment, work)
     e = experiment.resolved()
@@ -106,8 +134,8 @@ def schedules(
         rounds, batch = min(numbers), min(batches)
         least = rounds * batch / (e.rounds * e.batch)
         raise InputError(
-            f"work must be at least {least:.4g}, the cost of {rounds} rounds with batches of {batch}, and less is not "
-            f"tried; it is {work:g}."
+            f"work must be at least {least:.4g}, the cost of {rounds} rounds with batches "
+            f"of {batch}, and less is not tried; it is {work:g}."
         )
     found = [
         _schedule(
@@ -130,13 +158,14 @@ def draw(plan: Sequence[Schedule], seed: int, k: int) -> Schedule:
 
 def _marked(found: Sequence[Schedule]) -> list[Schedule]:
     """Cheapest first, with the candidates marked."""
-    found = sorted(found, key=lambda one: (one.work, one.noise))
-    enough = NEAR * min(one.noise for one in found)
+    found = sorted(found, key=lambda one: (one.work, one.total_noise))
+    enough = NEAR * min(one.total_noise for one in found)
     smallest: dict[int, Schedule] = {}
     for one in found:
-        if one.noise <= enough:
+        if one.total_noise <= enough:
             smallest.setdefault(one.rounds, one)
-    return [one._replace(candidate=one in smallest.values()) for one in found]
+    chosen = smallest.values()
+    return [replace(one, candidate=one in chosen) for one in found]
 
 
 def _schedule(model: PrivacyModel, e: Experiment, sigma_of: SigmaOf) -> Schedule:
@@ -145,14 +174,15 @@ def _schedule(model: PrivacyModel, e: Experiment, sigma_of: SigmaOf) -> Schedule
     sigma = sigma_of(model, e.epsilon, threat(e.threat))
     if not math.isfinite(sigma):
         raise PrivacyRefused(
-            f"No noise multiplier proves epsilon = {e.epsilon:g} against {e.threat} here."
+            f"No noise multiplier proves epsilon = {e.epsilon:g} against {e.threat} "
+            "here."
         )
     return Schedule(
-        rounds,
-        batch,
-        sigma,
-        sigma / (batch * math.sqrt(rounds)),
-        rounds * batch / (e.rounds * e.batch),
+        rounds=rounds,
+        batch=batch,
+        sigma=sigma,
+        total_noise=sigma / (batch * math.sqrt(rounds)),
+        work=rounds * batch / (e.rounds * e.batch),
     )
 
 
@@ -160,7 +190,7 @@ def _multiples(value: int, factors: Sequence[float]) -> list[int]:
     return sorted({max(1, round(factor * value)) for factor in factors})
 
 
-# ------------------------------------------------------------------------ how many records there are
+# ------------------------------------------------------------------ how many records there are
 def _asked(
     e: Experiment, progress: bool, factors: Sequence[float]
 ) -> tuple[PrivacyModel, list[int]]:
@@ -199,16 +229,19 @@ def _batches(
 
 
 def _data(e: Experiment, whole: bool, progress: bool) -> Dataset:
-    """The data set, or for a named one a stand-in with as many records of every class: it decides the partition."""
+    """The data set, or for a named one a stand-in with as many records of every class.
+
+    The numbers of records decide the partition, so nothing else is needed. Which classes public
+    records take away is not known of a stand-in.
+    """
     import torch
 
     from dpdl.tasks import data as datasets
+    from dpdl.tasks.targets import predicted
 
     counts = datasets.class_counts(e.dataset)
-    if (
-        counts is None or make_algorithm(e).public_records or whole
-    ):  # which classes the public records take away is not known
-        return datasets.load(e.dataset, progress)
+    if counts is None or whole or make_algorithm(e).public_records:
+        return datasets.load(e.dataset, progress, predicted(e.predict))
     y = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     x = torch.zeros(len(y), 1)
     return datasets.Dataset(

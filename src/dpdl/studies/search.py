@@ -1,11 +1,11 @@
-"""Which hyper-parameters are tried: the trials of a search, by the words of a command line.
+"""The hyper-parameters that a search tries: its trials, from a request on the command line.
 
-Trial 0 has the defaults. Trial k draws each option from a key, log-uniformly where orders of magnitude
-matter: the options in `FIRST`, together, from (seed, "tune", k), and every other one from a key with
-its name. So more trials, more options and more algorithms leave all other draws as they are. For a
-budget (`dpdl.studies.schedule`) trials also draw their rounds and their batch from a few candidates. A
-grid is for one option and draws nothing: its trials are equally far apart, from one end of the range
-to the other. The ranges are those that the options declare.
+Trial 0 has the defaults. Trial k draws each option from a key, log-uniformly where orders of
+magnitude matter: the options in `FIRST`, together, from (seed, "tune", k), and every other one
+from a key with its name. So more trials, more options and more algorithms leave all other draws as
+they are. For a budget (`dpdl.studies.schedule`) trials also draw their rounds and their batch from
+a few candidates. A grid is for one option and draws nothing: its trials are equally far apart,
+from one end of the range to the other. The ranges are those that the options declare.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, final
 
 from dpdl import algorithms
 from dpdl.errors import InputError, unknown
-from dpdl.experiment.experiment import Experiment
+from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.experiment.options import has, installed, options_of
 from dpdl.experiment.shared import SHARED
 from dpdl.keys import generator
-from dpdl.options import Range, checked, kind
+from dpdl.options import Range, Value, checked, kind
 from dpdl.studies.schedule import Schedule, check_budget, draw
 
 SEARCHES = ("grid", "halving", "random")
@@ -60,10 +60,15 @@ def field_of(algorithm: str, name: str) -> Field[Any]:
     return SHARED.get(name) or options_of(algorithm)[name]
 
 
+def with_options(e: Experiment, values: Mapping[str, Value]) -> Experiment:
+    """The same experiment with other values of some options, shared or the algorithm's."""
+    return from_mapping({**e.as_dict(), **values})
+
+
 @final
 @dataclass(frozen=True)
 class Search:
-    """What is asked for."""
+    """The request for a search."""
 
     experiment: Experiment
     ranges: Mapping[str, Range]  # in the order of `searched`
@@ -72,10 +77,11 @@ class Search:
     work: float | None = None  # None: rounds and batch are those of the experiment
     plan: tuple[Schedule, ...] = ()  # that rounds and batches are drawn from
 
-    def values(self, k: int) -> dict[str, float | int]:
+    def values(self, k: int) -> dict[str, Value]:
         """The options of trial k; trial 0 has the defaults, if it is not the first of a grid."""
         if self.search == "grid":
             return self._at_shares(dict.fromkeys(self.ranges, k / (self.trials - 1)))
+        values: dict[str, Value]
         if k == 0:
             known = self.experiment.resolved().as_dict()
             values = {name: known[name] for name in self.ranges}
@@ -95,43 +101,43 @@ class Search:
             for name in self.ranges
         }
 
-    def _at_shares(self, shares: Mapping[str, float]) -> dict[str, float | int]:
+    def _at_shares(self, shares: Mapping[str, float]) -> dict[str, Value]:
         algorithm = self.experiment.algorithm
         return {
             name: _at(kind(field_of(algorithm, name)), one, shares[name])
             for name, one in self.ranges.items()
         }
 
-    def _scheduled(
-        self, k: int, values: Mapping[str, float | int]
-    ) -> dict[str, float | int]:
+    def _scheduled(self, k: int, values: Mapping[str, Value]) -> dict[str, Value]:
         """Rounds and batch of trial k, and its step size, if it has one.
 
         lr T is what the drawn lr, or the default, makes of the experiment's T.
         """
         e = self.experiment.resolved()
-        assert e.batch
-        rounds, batch = e.rounds, e.batch
-        if k:
-            rounds, batch, *_ = draw(self.plan, e.seed, k)
-        found: dict[str, float | int] = {"rounds": rounds, "batch": batch}
+        rounds, batch = self._schedule(k)
+        found: dict[str, Value] = {"rounds": rounds, "batch": batch}
         if not has(e.algorithm, "lr"):
             return found
-        lr = values.get("lr", e.options["lr"])
+        lr = _number(values.get("lr", e.options["lr"]))
         if rounds != e.rounds:
             lr = float(f"{lr * e.rounds / rounds:.4g}")
         return {"lr": lr, **found}
 
+    def _schedule(self, k: int) -> tuple[int, int]:
+        """Rounds and batch of trial k. Trial 0, and all without a budget, have the experiment's."""
+        e = self.experiment.resolved()
+        assert e.batch
+        if self.work is None or k == 0:
+            return e.rounds, e.batch
+        one = draw(self.plan, e.seed, k)
+        return one.rounds, one.batch
+
     def rungs(self, k: int = 0) -> list[int]:
         """The rounds after which trial k is compared with the others; the last is its end."""
-        rounds = (
-            self.experiment.rounds
-            if self.work is None
-            else int(self.values(k)["rounds"])
-        )
+        rounds, _ = self._schedule(k)
         if self.search != "halving":
             return [rounds]
-        return sorted({math.ceil(rounds / FACTOR**k) for k in (2, 1, 0)})
+        return sorted({math.ceil(rounds / FACTOR**step) for step in (2, 1, 0)})
 
 
 def _at(of: type, r: Range, share: float) -> float | int:
@@ -145,31 +151,42 @@ def _at(of: type, r: Range, share: float) -> float | int:
     return min(max(float(f"{value:.4g}"), r.low), r.high)
 
 
-# ------------------------------------------------------------------------ from words to a search
-def ask(
-    e: Experiment, over: str, trials: int, search: str = "random", ranges: Iterable[str] = (),
+# ------------------------------------------------------------------ from a command line
+def make_search(
+    e: Experiment,
+    over: str,
+    trials: int,
+    search: str = "random",
+    ranges: Iterable[str] = (),
     work: float | None = None,
-) -> Search:  # fmt: skip
-    """The search that the words of a command line ask for; with `work`, one for a budget."""
+) -> Search:
+    """The search that a command line asks for; with `work`, one for a budget.
+
+    `over` are options separated by commas, `ranges` are of the form `option=low:high`.
+    """
     if trials < 1:
         raise InputError(f"trials must be a whole number of at least 1, not {trials}.")
     if search not in SEARCHES:
         raise unknown("search", search, SEARCHES)
+    if e.sites is not None:
+        raise InputError(
+            "dpdl tune holds out records of a data set that is divided; at sites there "
+            "is none. Leave out sites."
+        )
     if work is not None:
         check_budget(e, work)
         if search != "random":
             raise InputError(
-                f"--for-budget needs search 'random', not {search!r}: its trials differ in rounds and batch."
+                f"--for-budget needs search 'random', not {search!r}: its trials differ "
+                "in rounds and batch."
             )
-    chosen = [
-        _option(e.algorithm, name, "--over")
-        for name in filter(None, (name.strip() for name in over.split(",")))
-    ]
+    named = [name.strip() for name in over.split(",") if name.strip()]
+    chosen = [_option(e.algorithm, name, "--over") for name in named]
     if not chosen:
         raise InputError("over must be one or more options, separated by commas.")
     if work is not None and "batch" in chosen:
         raise InputError("--for-budget chooses the batch; leave batch out of --over.")
-    own = dict(_range(e.algorithm, words) for words in ranges)
+    own = dict(_range(e.algorithm, text) for text in ranges)
     for name in own:
         if name not in chosen:
             raise InputError(f"--range is about {name}, which --over does not name.")
@@ -187,14 +204,22 @@ def ask(
 def _check_grid(s: Search) -> None:
     if len(s.ranges) != 1 or s.trials < 2:
         raise InputError(
-            "A grid needs exactly one option in --over and at least 2 trials; use search 'random'."
+            "A grid needs exactly one option in --over and at least 2 trials; use search "
+            "'random'."
         )
     (name,) = s.ranges
     different = len({s.values(k)[name] for k in range(s.trials)})
     if different < s.trials:
         raise InputError(
-            f"A grid of {s.trials} trials has only {different} different values of {name} in its range."
+            f"A grid of {s.trials} trials has only {different} different values of {name} "
+            "in its range."
         )
+
+
+def _number(value: Value) -> float | int:
+    """The value of an option that is a number."""
+    assert isinstance(value, int | float)
+    return value
 
 
 def _option(algorithm: str, name: str, where: str) -> str:
@@ -208,22 +233,23 @@ def _option(algorithm: str, name: str, where: str) -> str:
     return name
 
 
-def _range(algorithm: str, words: str) -> tuple[str, Range]:
+def _range(algorithm: str, text: str) -> tuple[str, Range]:
     """`option=low:high`."""
-    name, _, ends = words.partition("=")
+    name, _, ends = text.partition("=")
     option = _option(algorithm, name, "--range")
     f = field_of(algorithm, option)
     of, log = kind(f), f.metadata["search"].log
     try:
-        low, high = (checked(f, of(end)) for end in ends.split(":"))
+        low, high = (_number(checked(f, of(end))) for end in ends.split(":"))
     except ValueError:
         raise InputError(
-            f"--range must be option=low:high with two numbers, not {words!r}."
+            f"--range must be option=low:high with two numbers, not {text!r}."
         ) from None
     if low >= high:
-        raise InputError(f"--range {words}: low must be below high.")
+        raise InputError(f"--range {text}: low must be below high.")
     if log and low <= 0:
         raise InputError(
-            f"--range {words}: low must be above 0, because {option} is drawn by orders of magnitude."
+            f"--range {text}: low must be above 0, because {option} is drawn by orders "
+            "of magnitude."
         )
     return option, Range(low, high, log)

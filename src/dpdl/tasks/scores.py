@@ -11,6 +11,9 @@ from torch import Tensor
 from dpdl.errors import InputError, unknown
 from dpdl.objects import cause, load_object
 
+RecordScore = Callable[[Tensor, Tensor], Tensor]
+"""Outputs and targets of some records -> a number for each."""
+
 
 @final
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Score:
     """A number for every record; a model's score is their mean."""
 
     name: str  # as it appears in metrics, for instance `accuracy`
-    of_records: Callable[[Tensor, Tensor], Tensor]  # outputs, targets -> (records,)
+    of_records: RecordScore
     lower_is_better: bool = False
     percent: bool = False  # people read it in percent
 
@@ -58,28 +61,27 @@ SCORES: dict[str, Score] = {
 
 
 def score_of(name: str) -> Score:
-    """The score of a name, or of the user's own `module:function`.
-
-    A function is given outputs and targets and returns one number per record; higher is better
-    unless it has an attribute `lower_is_better` that is true.
-    """
+    """The score of a name, or of the user's own `module:function`, see `as_score`."""
     if ":" not in name:
         if name not in SCORES:
             raise unknown("score", name, SCORES, also="or your own module:function")
         return SCORES[name]
-    own = load_object(name, "score")
+    return as_score(load_object(name, "score"))
+
+
+def as_score(own: Score | RecordScore) -> Score:
+    """A score, or a function as one: it returns one number per record.
+
+    Higher is better, unless the function has an attribute `lower_is_better` that is true.
+    """
     if isinstance(own, Score):
         return own
+    name = getattr(own, "__name__", type(own).__name__)
 
     def of_records(outputs: Tensor, targets: Tensor) -> Tensor:
         try:
-            found: Tensor = own(outputs, targets)
+            return own(outputs, targets)
         except Exception as error:
             raise InputError(f"The score {name!r} failed: {cause(error)}.") from error
-        return found
 
-    return Score(_word(name), of_records, bool(getattr(own, "lower_is_better", False)))
-
-
-def _word(name: str) -> str:
-    return name.rpartition(":")[2].rpartition(".")[2]
+    return Score(name, of_records, bool(getattr(own, "lower_is_better", False)))

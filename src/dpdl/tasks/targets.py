@@ -119,16 +119,26 @@ class Predicted:
     kind: type[Targets]
     count: int | None  # None: as many as the records show
 
+    def of(self, count: int) -> Targets:
+        """So many of them, or as many as were given."""
+        return self.kind(count if self.count is None else self.count)
+
     def __str__(self) -> str:
         word = next(name for name, kind in KINDS.items() if kind is self.kind)
         return word if self.count is None else f"{self.count} {word}"
 
 
-def predicted(text: str) -> Predicted:
-    """`classes`, `labels` or `numbers`, perhaps with how many: `3 classes`."""
+CLASSES = Predicted(Classes, None)
+
+
+def predicted(text: str | None) -> Predicted:
+    """`classes`, `labels` or `numbers`, perhaps with how many: `3 classes`. None: classes."""
+    if text is None:
+        return CLASSES
     count, _, word = text.rpartition(" ")
-    known = word in KINDS and (not count or (count.isascii() and count.isdigit()))
-    if not known or count == "0":
+    plain = count.isascii() and count.isdigit() and len(count) < 6
+    known = word in KINDS and (plain or not text.partition(" ")[1])
+    if not known or (count and int(count) < 1):
         raise InputError(
             f"predict must be classes, labels or numbers, or how many of them, such as "
             f"'3 classes', not {text!r}."

@@ -64,6 +64,13 @@ class Task:
         return f"Task({kind}, {self.size:,} parameters, {dtype})"
 
     @property
+    def loss_name(self) -> str:
+        """The module and the name of the loss."""
+        loss = self._loss
+        name = getattr(loss, "__qualname__", type(loss).__qualname__)
+        return f"{getattr(loss, '__module__', '')}.{name}"
+
+    @property
     def size(self) -> int:
         """D, the number of trainable parameters."""
         return len(self.initial)

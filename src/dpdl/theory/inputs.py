@@ -86,7 +86,7 @@ def of_options(options: Mapping[str, Any]) -> Inputs:
 def of_run(path: Path) -> Inputs:
     """The values of a finished run. Only its JSON files are read: a plan would fetch data."""
     run = RunFolder(path)
-    header, summary = run.facts(), run.summary()
+    header, summary = run.facts(), run.summary().to_json()
     try:
         about, letters, notes = _of_files(path, header["experiment"], summary)
     except (KeyError, TypeError) as failure:

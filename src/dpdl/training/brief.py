@@ -15,8 +15,8 @@ def of_result(result: Result) -> str:
     """What came out, and against whom it is proven."""
     s, plan = result.summary, result.plan
     words = [
-        what(plan, s["rounds"]),
-        f"test accuracy {s['accuracy']['mean']:.1%}",
+        what(plan, s.rounds),
+        f"test {s.score.label} {s.score.show(s.score.mean, 1)}",
         _proven(result),
     ]
     if result.stopped:
@@ -26,7 +26,7 @@ def of_result(result: Result) -> str:
 
 def _proven(result: Result) -> str:
     listener = threat(result.plan.experiment.threat)
-    epsilon = result.summary["epsilon"][listener.key]
-    if isinstance(epsilon, str):
+    epsilon = result.summary.epsilon.against(listener)
+    if not epsilon.bounded:
         return f"nothing proven against {listener}"
     return f"epsilon {epsilon:.4g} against {listener}"

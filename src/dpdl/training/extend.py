@@ -56,16 +56,12 @@ def price(p: Plan, run_dir: Path) -> str:
     # As it was stated before: a proof may depend on how many rounds were planned.
     stated = p.stated
     planned = replace(stated.privacy, rounds=book.rounds or stated.privacy.rounds)
-    now = _word(replace(stated, privacy=planned).epsilon(book.billed()))
-    then = _word(stated.epsilon(before + end - done))
+    now = replace(stated, privacy=planned).epsilon(book.billed())
+    then = stated.epsilon(before + end - done)
     return (
         f"From round {book.last} to round {end} with sigma = {p.privacy.sigma:.4g}: epsilon goes from {now} to "
         f"{then}, delta = {e.delta:g}, against {LISTENERS[threat(e.threat).kind]}."
     )
-
-
-def _word(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _check_average(e: Experiment, rounds: int, done: int) -> None:

@@ -29,10 +29,16 @@ class Instruments(Protocol):
         """The models of all agents, in agent order, from those of the agents hosted here."""
         ...
 
-    def accuracy(
+    def scores(
         self, examiner: Examiner, x: Tensor, models: Tensor | None
     ) -> Tensor | None:
-        """The accuracy of every agent's model."""
+        """The score of every agent's model."""
+        ...
+
+    def score_of_average(
+        self, examiner: Examiner, models: Tensor | None
+    ) -> float | None:
+        """The score of the average of all models."""
         ...
 
     def diagnostics(self, values: Mapping[str, Tensor]) -> Mapping[str, Tensor] | None:
@@ -88,11 +94,22 @@ class Experimenter:
         """Collected."""
         return self._all(x)
 
-    def accuracy(
+    def scores(
         self, examiner: Examiner, x: Tensor, models: Tensor | None
     ) -> Tensor | None:
         """Every process tests the models of its agents."""
-        return self._all(examiner.scores(x))
+        return self._all(examiner.scores(x, examiner.agents))
+
+    def score_of_average(
+        self, examiner: Examiner, models: Tensor | None
+    ) -> float | None:
+        """On the test records of all; the mean over the agents where each has its own."""
+        if examiner.common:
+            return None if models is None else examiner.score(models.mean(dim=0))
+        row = self._from_zero(None if models is None else models.mean(dim=0), examiner)
+        here = row.expand(len(examiner.agents), -1)
+        scores = self._all(examiner.scores(here, examiner.agents))
+        return None if scores is None else float(scores.mean())
 
     def diagnostics(self, values: Mapping[str, Tensor]) -> Mapping[str, Tensor] | None:
         """Everything."""
@@ -117,6 +134,14 @@ class Experimenter:
     def _all(self, rows: Tensor) -> Tensor | None:
         return gathered(self._post, self._place, rows)
 
+    def _from_zero(self, row: Tensor | None, examiner: Examiner) -> Tensor:
+        """A row that process 0 has, known to all."""
+        if row is None:
+            return self._post.swap(COLLECT, {}, {0: 1}, examiner.like[None])[0][0]
+        others = range(1, self._post.size)
+        self._post.swap(COLLECT, dict.fromkeys(others, row[None]), {}, row[None])
+        return row
+
 
 @final
 class PublicInstruments:
@@ -130,11 +155,19 @@ class PublicInstruments:
         """Collected: they are computed from what neighbours were sent."""
         return gathered(self._post, self._place, x)
 
-    def accuracy(
+    def scores(
         self, examiner: Examiner, x: Tensor, models: Tensor | None
     ) -> Tensor | None:
         """Process 0 tests all models."""
-        return None if models is None else examiner.scores(models)
+        if models is None:
+            return None
+        return examiner.scores(models, range(len(models)))
+
+    def score_of_average(
+        self, examiner: Examiner, models: Tensor | None
+    ) -> float | None:
+        """Process 0 tests it."""
+        return None if models is None else examiner.score(models.mean(dim=0))
 
     def diagnostics(self, values: Mapping[str, Tensor]) -> Mapping[str, Tensor] | None:
         """Nothing is told."""

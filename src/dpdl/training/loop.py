@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,8 +16,10 @@ from dpdl.algorithms import Info, State
 from dpdl.errors import Diverged, InputError
 from dpdl.folder.checkpoint import Checkpoint
 from dpdl.folder.ledger import LEDGER, Ledger
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.states import States
+from dpdl.folder.summary import Timing
 from dpdl.net import Gate, Meter, Net, Observer
 from dpdl.planning.public_plan import PublicPlan
 from dpdl.planning.site import Site
@@ -26,14 +27,19 @@ from dpdl.planning.statement import Stated
 from dpdl.training.control import Control
 from dpdl.training.instruments import instruments_for
 from dpdl.training.interrupt import Interrupted
-from dpdl.training.observe import Examiner, described
+from dpdl.training.observe import (
+    Examiner,
+    agent_scores,
+    consensus_distance,
+    summed_up,
+)
 from dpdl.training.recording import FOLDER, Recorder, RecordingRequest, play_aside
 from dpdl.transport import Post
 
 MEAN = "mean"
 """The name of the averaged models beside an algorithm's own state."""
 
-Watch = Callable[[int, dict[str, Any] | None], None]
+Watch = Callable[[int, Metrics | None], None]
 """Called by process 0 after every round with its number and, when it was evaluated, its metrics."""
 
 
@@ -82,7 +88,7 @@ class Loop:
         self._instruments = instruments_for(
             here.post, self._net.place, here.states, repeatable
         )
-        self._examiner = Examiner(p.task, p.form, here.site.test)
+        self._examiner = Examiner.of(here.site)
         agents = self._net.agents
         self._done = start.round if start else 0
         self._ledger = Ledger(folder.path / LEDGER, p, repeatable) if folder else None
@@ -184,38 +190,38 @@ class Loop:
             )
         self.billed += 1
 
-    def timing(self) -> dict[str, float]:
+    def timing(self) -> Timing:
         """Seconds of this process, and how many of them went into evaluation."""
-        return {
-            "seconds": time.perf_counter() - self._opened,
-            "evaluation": self._evaluating,
-        }
+        return Timing(time.perf_counter() - self._opened, self._evaluating)
 
-    def _measure(self, info: Info, t: int) -> dict[str, Any] | None:
+    def _measure(self, info: Info, t: int) -> Metrics | None:
         began = time.perf_counter()
         try:
             return self._measured(info, t)
         finally:
             self._evaluating += time.perf_counter() - began
 
-    def _measured(self, info: Info, t: int) -> dict[str, Any] | None:
+    def _measured(self, info: Info, t: int) -> Metrics | None:
         x, models = self._models(), self._finite_models(t)
-        accuracy = self._instruments.accuracy(self._examiner, x, models)
+        scores = self._instruments.scores(self._examiner, x, models)
+        average = self._instruments.score_of_average(self._examiner, models)
         values = self._instruments.diagnostics(info.values)
         broken = self._instruments.broken(self._broken)
         sent = self._control.gather(int(self._meter.bytes[self._net.agents].sum()))
-        if models is None or accuracy is None or values is None:
+        if models is None or scores is None or average is None or values is None:
             return None
-        average = float(self._examiner.scores(models.mean(dim=0, keepdim=True)))
-        spent = self.job.stated.epsilon(self.billed)
-        seconds = time.perf_counter() - self._began
-        so_far = {
-            "epsilon": spent,
-            "bytes_sent": sum(sent),
-            "broken_gradients": broken,
-            "seconds": round(seconds, 3),
-        }
-        found = {"round": t, **described(models, accuracy, average, values), **so_far}
+        reports = summed_up(values)
+        found = Metrics(
+            round=t,
+            train_loss=reports.train_loss,
+            score=agent_scores(self.job.plan.task.score, scores, average),
+            consensus_distance=consensus_distance(models),
+            diagnostics=reports.diagnostics,
+            epsilon=self.job.stated.epsilon(self.billed),
+            bytes_sent=sum(sent),
+            broken_gradients=broken,
+            seconds=round(time.perf_counter() - self._began, 3),
+        )
         self.metrics.append(found)
         if self.folder:
             self.folder.append(found)

@@ -3,74 +3,110 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from dpdl.folder.metrics import AgentLosses
+from dpdl.folder.scored import AgentScores
 from dpdl.parallel import each
-from dpdl.planning.site import TestRecords
+from dpdl.planning.site import Site, TestRecords
 from dpdl.rows import first_equal
 from dpdl.tasks.data.form import Form
+from dpdl.tasks.scores import Score
 from dpdl.tasks.task import Task
 
 TEST_CHUNK = 250
 
 
 class Examiner:
-    """Tests models on the test set, equal ones once."""
+    """Tests models, equal ones on the same records once.
 
-    def __init__(self, task: Task, form: Form, test: TestRecords) -> None:
+    An agent's model is tested on that agent's test records. One of an agent that is not hosted here
+    is tested on those of the first agent that is.
+    """
+
+    def __init__(
+        self, task: Task, form: Form, tests: Mapping[int, TestRecords], common: bool
+    ) -> None:
         self._task = task
-        self._x = form.inputs(test.x, task.initial.dtype).split(TEST_CHUNK)
-        self._y = form.targets.values(test.y, task.initial.dtype).split(TEST_CHUNK)
-        self._records = len(test.y)
+        self.agents = list(tests)  # those hosted here
+        self.common = common  # all agents of the run have the same test records
+        self.like = task.initial  # a row as all are
+        distinct = list({id(one): one for one in tests.values()}.values())
+        numbers = {id(one): number for number, one in enumerate(distinct)}
+        self._of = {agent: numbers[id(one)] for agent, one in tests.items()}
+        self._parts = [_parts(task, form, one) for one in distinct]
+        self._records = [len(one.y) for one in distinct]
 
-    def scores(self, rows: Tensor) -> Tensor:
-        """The score of every row's model on the test records: (rows,) float64."""
-        first = first_equal(rows)
-        pieces = [(k, part) for k in sorted(set(first)) for part in range(len(self._y))]
+    @classmethod
+    def of(cls, site: Site) -> Examiner:
+        """What tests the models of the agents that a process hosts."""
+        plan = site.plan
+        return cls(plan.task, plan.form, site.tests, site.common_test)
 
-        def total(piece: tuple[int, int]) -> float:
-            k, part = piece
-            outputs = self._task.outputs(rows[k].clone(), self._x[part])
-            return self._task.score.total(outputs, self._y[part])
+    def scores(self, rows: Tensor, agents: Sequence[int]) -> Tensor:
+        """The score of every row's model on the test records of its agent: (rows,) float64."""
+        tests = [self._of.get(agent, 0) for agent in agents]
+        wanted = list(zip(first_equal(rows), tests, strict=True))
+        pieces = [
+            (k, test, part)
+            for k, test in sorted(set(wanted))
+            for part in range(len(self._parts[test]))
+        ]
 
-        totals = dict.fromkeys(first, 0.0)
-        for (k, _), found in zip(pieces, each(total, pieces), strict=True):
-            totals[k] += found
-        means = [totals[k] / self._records for k in first]
+        def total(piece: tuple[int, int, int]) -> float:
+            k, test, part = piece
+            x, y = self._parts[test][part]
+            return self._task.score.total(self._task.outputs(rows[k].clone(), x), y)
+
+        totals = dict.fromkeys(wanted, 0.0)
+        for (k, test, _), found in zip(pieces, each(total, pieces), strict=True):
+            totals[k, test] += found
+        means = [totals[pair] / self._records[pair[1]] for pair in wanted]
         return torch.tensor(means, dtype=torch.float64)
 
+    def score(self, row: Tensor) -> float:
+        """The score of one model on the first test records."""
+        return float(self.scores(row[None], self.agents[:1]))
 
-def described(
-    models: Tensor, accuracy: Tensor, average: float, values: Mapping[str, Tensor]
-) -> dict[str, Any]:
-    """The metrics of one round from all models, their accuracy, that of their average, and what agents said of it.
 
-    What no agent may say is None, or left out when it is not in every algorithm.
+def _parts(task: Task, form: Form, test: TestRecords) -> list[tuple[Tensor, Tensor]]:
+    """The test records in pieces for one core each."""
+    x = form.inputs(test.x, task.initial.dtype).split(TEST_CHUNK)
+    y = form.targets.values(test.y, task.initial.dtype).split(TEST_CHUNK)
+    return list(zip(x, y, strict=True))
+
+
+class Reports(NamedTuple):
+    """What the agents report of a round, summed up."""
+
+    train_loss: AgentLosses
+    diagnostics: dict[str, float | None]  # of the algorithm, by name
+
+
+def summed_up(values: Mapping[str, Tensor]) -> Reports:
+    """Statistics of what agents report, one value per agent.
+
+    What nobody may know is None, or left out when it is not in every algorithm.
     """
-    said = dict(values)
-    loss = said.pop("train_loss", accuracy.new_zeros(0))
-    return {
-        "train_loss": {
-            name: _finite(loss, of)
-            for name, of in (
-                ("mean", torch.mean),
-                ("min", torch.min),
-                ("max", torch.max),
-            )
-        },
-        "accuracy": {
-            "mean": float(accuracy.mean()),
-            "worst": float(accuracy.min()),
-            "best": float(accuracy.max()),
-            "average_model": average,
-        },
-        "consensus_distance": consensus_distance(models),
-        **{name: _finite(value, torch.mean) for name, value in said.items()},
-    }
+    rest = dict(values)
+    rest.pop("broken_gradients", None)  # they are counted over all rounds
+    loss = rest.pop("train_loss", torch.zeros(0))
+    losses = AgentLosses(
+        *(_finite(loss, of) for of in (torch.mean, torch.min, torch.max))
+    )
+    means = {name: _finite(value, torch.mean) for name, value in rest.items()}
+    return Reports(losses, means)
+
+
+def agent_scores(score: Score, values: Tensor, average: float) -> AgentScores:
+    """Statistics of the scores of all agents; `average` is that of their average model."""
+    lowest, highest = float(values.min()), float(values.max())
+    ends = (highest, lowest) if score.lower_is_better else (lowest, highest)
+    return AgentScores(score.name, float(values.mean()), *ends, average)
 
 
 def consensus_distance(models: Tensor) -> float:

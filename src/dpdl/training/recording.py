@@ -10,13 +10,12 @@ Around every round that is asked for, the one before and the one after are recor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import torch
 from safetensors.torch import save
@@ -25,7 +24,8 @@ from torch import Tensor
 from dpdl.algorithms import State
 from dpdl.errors import InputError
 from dpdl.folder import names
-from dpdl.folder.files import write, write_json
+from dpdl.folder.files import read_record, write, write_json
+from dpdl.folder.recording_facts import PublicFacts, RecordingIndex
 from dpdl.keys import digest
 from dpdl.net import Gate, Leaving, Net
 from dpdl.planning.plan import Plan
@@ -34,7 +34,6 @@ from dpdl.planning.site import Site
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.sampling import FixedSize
 
-FORMAT = 1
 FOLDER = names.RECORDING
 MEGABYTE = 10**6
 
@@ -124,13 +123,11 @@ class Recorder:
         self.folder.mkdir(parents=True, exist_ok=True)
         index = self.folder / names.RECORDED_ROUNDS
         if index.exists():  # a run that is resumed
-            known = json.loads(index.read_text("utf-8"))
-            self._sizes, self._full = (
-                dict(zip(known["files"], known["sizes"], strict=True)),
-                known["full"],
-            )
+            known = read_record(RecordingIndex, index)
+            self._sizes = dict(zip(known.files, known.sizes, strict=True))
+            self._full = known.full
         else:
-            write_json(self.folder / names.PUBLIC_FACTS, public(plan))
+            write_json(self.folder / names.PUBLIC_FACTS, public(plan).to_json())
             self._list()
 
     def __call__(self, leaving: Leaving) -> None:
@@ -185,19 +182,17 @@ class Recorder:
 
     def _list(self) -> None:
         request = self.request
-        links = None if request.links is None else sorted(request.links)
-        asked = {
-            "rounds": request.rounds,
-            "batches": request.batches,
-            "links": links,
-            "megabytes": request.megabytes,
-        }
-        there = {
-            "files": list(self._sizes),
-            "sizes": list(self._sizes.values()),
-            "full": self._full,
-        }
-        write_json(self.folder / names.RECORDED_ROUNDS, {**asked, **there})
+        links = None if request.links is None else tuple(sorted(request.links))
+        index = RecordingIndex(
+            request.rounds,
+            request.batches,
+            links,
+            request.megabytes,
+            tuple(self._sizes),
+            tuple(self._sizes.values()),
+            self._full,
+        )
+        write_json(self.folder / names.RECORDED_ROUNDS, index.to_json())
 
 
 def _tensors(parts: dict[str, list[Leaving]]) -> dict[str, Tensor]:
@@ -215,39 +210,29 @@ def _tensors(parts: dict[str, list[Leaving]]) -> dict[str, Tensor]:
 
 def recording_request_in(folder: Path) -> RecordingRequest | None:
     """What a run that is resumed was to record; None: nothing."""
-    try:
-        known = json.loads((folder / FOLDER / names.RECORDED_ROUNDS).read_text("utf-8"))
-        links = (
-            None
-            if known["links"] is None
-            else frozenset((i, j) for i, j in known["links"])
-        )
-        return RecordingRequest(
-            tuple(known["rounds"]), tuple(known["batches"]), links, known["megabytes"]
-        )
-    except FileNotFoundError:
+    path = folder / FOLDER / names.RECORDED_ROUNDS
+    if not path.exists():
         return None
-    except (ValueError, KeyError, TypeError) as failure:
-        raise InputError(
-            f"The recording of run {str(folder)!r} is damaged: {failure}."
-        ) from failure
+    known = read_record(RecordingIndex, path)
+    links = None if known.links is None else frozenset(known.links)
+    return RecordingRequest(known.rounds, known.batches, links, known.megabytes)
 
 
-def public(plan: PublicPlan) -> dict[str, Any]:
+def public(plan: PublicPlan) -> PublicFacts:
     """What everybody knows. The seed is not in it: it would tell batches and noise."""
-    e, form = plan.experiment.as_dict(), plan.form
-    return {
-        "format": FORMAT,
-        "experiment": {name: value for name, value in e.items() if name != "seed"},
-        "sigma": plan.mechanism.noise_multiplier,
-        "W": plan.graph.W.tolist(),
-        "graph": plan.graph.name,
-        "shape": list(form.shape),
-        "classes": form.outputs,
-        "mean": list(form.mean),
-        "std": list(form.std),
-        "parameters": plan.task.shapes,
-    }
+    e, form = plan.experiment.to_json(), plan.form
+    rows: list[list[float]] = plan.graph.W.tolist()
+    return PublicFacts(
+        experiment={name: value for name, value in e.items() if name != "seed"},
+        sigma=plan.mechanism.noise_multiplier,
+        W=tuple(map(tuple, rows)),
+        graph=plan.graph.name,
+        shape=tuple(form.shape),
+        classes=form.outputs,
+        mean=tuple(form.mean),
+        std=tuple(form.std),
+        parameters={name: tuple(of) for name, of in plan.task.shapes.items()},
+    )
 
 
 def recording_request(

@@ -1,52 +1,59 @@
-"""The result of a run, with an honest word on what it gives away."""
+"""The result of a run and what it gave away, from the plan and the last evaluated round."""
 
 from __future__ import annotations
 
 import platform
-from typing import Any
 
 import numpy as np
 import torch
 
 from dpdl import __version__
+from dpdl.folder.metrics import Metrics
+from dpdl.folder.summary import DeclaredRecords, Summary
 from dpdl.planning.plan import Plan
 
 
 def summarise(
-    plan: Plan, last: dict[str, Any], billed: int, run_dir: str | None
-) -> dict[str, Any]:
-    """What `summary.json` holds and `dpdl run --json` prints; `billed` rounds were paid for."""
-    e = plan.experiment
+    plan: Plan,
+    last: Metrics,
+    charged: int,
+    run_dir: str | None,
+    ledger_head: str | None = None,
+) -> Summary:
+    """The summary of a run of which `charged` rounds count for privacy."""
+    e, stated, declared = plan.experiment, plan.stated, plan.privacy.records
+    return Summary(
+        algorithm=e.algorithm,
+        dataset=e.dataset,
+        model=e.model,
+        graph=e.graph,
+        agents=len(plan.graph),
+        rounds=last.round,
+        seed=e.seed,
+        parameters=plan.task.size,
+        sigma=plan.privacy.sigma,
+        delta=e.delta,
+        score=last.score,
+        train_loss=last.train_loss.mean,
+        consensus_distance=last.consensus_distance,
+        epsilon=stated.epsilons(charged),
+        epsilon_note=stated.note(),
+        privacy_statement=stated.prose(charged),
+        bytes_sent=last.bytes_sent,
+        broken_gradients=last.broken_gradients,
+        records=DeclaredRecords(min(declared), max(declared)),
+        seconds=last.seconds,
+        gradient_path="fused" if plan.task.fused else "plain",
+        run_dir=run_dir,
+        versions=_versions(),
+        ledger_head=ledger_head,
+    )
+
+
+def _versions() -> dict[str, str]:
     return {
-        "algorithm": e.algorithm,
-        "dataset": e.dataset,
-        "model": e.model,
-        "graph": e.graph,
-        "agents": len(plan.graph),
-        "rounds": last["round"],
-        "seed": e.seed,
-        "parameters": plan.task.size,
-        "sigma": plan.privacy.sigma,
-        "delta": e.delta,
-        "accuracy": last["accuracy"],
-        "train_loss": last["train_loss"]["mean"],
-        "consensus_distance": last["consensus_distance"],
-        "epsilon": plan.stated.epsilons(billed),
-        "epsilon_note": plan.stated.note(),
-        "privacy_statement": plan.stated.prose(billed),
-        "bytes_sent": last["bytes_sent"],
-        "broken_gradients": last["broken_gradients"],
-        "records": {
-            "fewest": min(plan.privacy.records),
-            "most": max(plan.privacy.records),
-        },
-        "seconds": last["seconds"],
-        "gradient_path": "fused" if plan.task.fused else "plain",
-        "run_dir": run_dir,
-        "versions": {
-            "dpdl": __version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
+        "dpdl": __version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
     }

@@ -7,21 +7,26 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from torch import Tensor, nn
 
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.ledger import LEDGER, going_on
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.states import States
+from dpdl.folder.summary import Summary, Timing
 from dpdl.graph import Graph
 from dpdl.net import Observer
 from dpdl.parallel import one_thread_per_operation
-from dpdl.planning.plan import Plan, plan
+from dpdl.planning.plan import Objects, Plan, plan
 from dpdl.privacy.declared import EXACT
 from dpdl.tasks.data import Dataset
+from dpdl.tasks.data.site_records import Owner
+from dpdl.tasks.losses import Loss
+from dpdl.tasks.scores import RecordScore, Score
 from dpdl.training import brief
 from dpdl.training.class_counts import keep_class_counts
 from dpdl.training.control import Control
@@ -35,16 +40,19 @@ from dpdl.training.recording import RecordingRequest, check, recording_request_i
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport
 
+SITE_HASHES = "site_sha256"
+"""Where experiment.json has the hashes of the records of the agents that were hosted there."""
+
 
 @dataclass(frozen=True)
 class Result:
     """What a finished run gives back."""
 
-    summary: dict[str, Any]
-    metrics: list[dict[str, Any]]
+    summary: Summary
+    metrics: list[Metrics]
     models: Tensor  # (N, D), one row per agent
     plan: Plan
-    timing: dict[str, float]  # seconds of this process, and of its evaluations
+    timing: Timing
     stopped: str | None = None  # why the run ended early: an agent's budget was spent
 
     def __repr__(self) -> str:
@@ -69,18 +77,31 @@ def train(
     data: Dataset | None = None,
     model: nn.Module | None = None,
     graph: Graph | None = None,
+    sites: Sequence[Owner] | None = None,
+    loss: Loss | None = None,
+    score: Score | RecordScore | None = None,
     out: Path | str | None = None,
     placement: str | Placement = "alone",
     watch: Watch | None = None,
     record: RecordingRequest | None = None,
 ) -> Result:
-    """Train, with the experiment's names or with your own data, module and graph in their place.
+    """Train, with the experiment's names or with your own objects in their place.
 
-    With `out`, a run folder is written there. `placement` is `alone` or `threads:K`; several processes are started
-    by `torchrun -m dpdl run ... --placement gloo`. `record` writes what leaves in some rounds into the run folder, for
-    attacks.
+    `data` is divided among the agents; `sites` are the records of every agent instead, as files or
+    data sets. `loss` takes outputs and targets of a batch and returns their mean loss; `score` one
+    number per record. With `out`, a run folder is written there. `placement` is `alone` or
+    `threads:K`; several processes are started by `torchrun -m dpdl run ... --placement gloo`.
+    `record` writes what leaves in some rounds into the run folder, for attacks.
     """
-    p = plan(experiment, data=data, model=model, graph=graph)
+    p = plan(
+        experiment,
+        data=data,
+        model=model,
+        graph=graph,
+        sites=sites,
+        loss=loss,
+        score=score,
+    )
     return _here(
         launch(
             p,
@@ -98,16 +119,29 @@ def resume(
     data: Dataset | None = None,
     model: nn.Module | None = None,
     graph: Graph | None = None,
+    sites: Sequence[Owner] | None = None,
+    loss: Loss | None = None,
+    score: Score | RecordScore | None = None,
     placement: str | Placement = "alone",
     watch: Watch | None = None,
     rounds: int | None = None,
 ) -> Result:
     """Continue an interrupted run from its last checkpoint, as if it had never stopped.
 
-    Give the same data, module and graph objects that were given to `train`, if any. With `rounds`, a run that has ended
-    or will is extended to so many, with the noise it has; `dpdl.training.extend.price` says what that costs.
+    Give the same objects that were given to `train`, if any. With `rounds`, a run that has ended or
+    will is extended to so many, with the noise it has; `dpdl.training.extend.price` says what that
+    costs.
     """
-    p = replan(Path(run_dir), data=data, model=model, graph=graph, rounds=rounds)
+    p = replan(
+        Path(run_dir),
+        data=data,
+        model=model,
+        graph=graph,
+        sites=sites,
+        loss=loss,
+        score=score,
+        rounds=rounds,
+    )
     return _here(
         launch(p, out=Path(run_dir), again=True, placement=placement, watch=watch)
     )
@@ -116,13 +150,14 @@ def resume(
 def replan(
     run_dir: Path,
     *,
-    data: Dataset | None = None,
-    model: nn.Module | None = None,
-    graph: Graph | None = None,
     progress: bool = False,
     rounds: int | None = None,
+    **objects: Unpack[Objects],
 ) -> Plan:
-    """The plan of an existing run, or of one with more rounds; other data than it was started with are refused."""
+    """The plan of an existing run, or of one with more rounds.
+
+    Other data than it was started with are refused.
+    """
     experiment, facts = RunFolder(run_dir).read()
     if (
         "records" not in facts["experiment"]
@@ -133,7 +168,7 @@ def replan(
         if rounds is None
         else extended(run_dir, experiment, rounds)
     )
-    p = plan(experiment, data=data, model=model, graph=graph, progress=progress)
+    p = plan(experiment, progress=progress, **objects)
     for name, value in _facts(p).items():
         if facts.get(name) != value:
             raise InputError(
@@ -171,6 +206,7 @@ def launch(
     def work(transport: Transport) -> None:
         post = Post(transport)
         met = meet(post, p, out if again else None)
+        agents = list(met.site.records)
         if out is None:
             result = _run(p, job, Place(post, met.site, None, None, met.start))
         elif post.rank:
@@ -178,7 +214,8 @@ def launch(
             result = _run_elsewhere(p, job, post, home, met)
         else:
             chosen_folder(post, p, out, again)
-            folder = RunFolder(out) if again else _created(out, p)
+            folder = RunFolder(out) if again else _created(out, p, agents)
+            check_site_hashes(folder, p, agents)
             with folder.writing():
                 folder.amend(p.experiment)
                 folder.forget_after(met.start.round if met.start else 0)
@@ -197,12 +234,26 @@ def launch(
     return results[0] if results else None
 
 
-def _ignore(t: int, metrics: dict[str, Any] | None) -> None:
+def _ignore(t: int, metrics: Metrics | None) -> None:
     """Nobody watches."""
 
 
-def _created(home: Path, p: Plan) -> RunFolder:
-    return RunFolder.create(home, _facts(p), p.experiment)
+def _created(home: Path, p: Plan, agents: Sequence[int]) -> RunFolder:
+    facts = _facts(p)
+    if hashes := p.source.hashes(agents):
+        facts[SITE_HASHES] = hashes
+    return RunFolder.create(home, facts, p.experiment)
+
+
+def check_site_hashes(folder: RunFolder, p: Plan, agents: Sequence[int]) -> None:
+    """Refuse other records at the sites hosted here than the run was started with."""
+    _, facts = folder.read()
+    before = facts.get(SITE_HASHES, {})
+    for agent, found in p.source.hashes(agents).items():
+        if before.get(agent, found) != found:
+            raise InputError(
+                f"Run {str(folder.path)!r} was started with other records of agent {agent}."
+            )
 
 
 def _run_elsewhere(
@@ -213,8 +264,10 @@ def _run_elsewhere(
     if not records_stay(post, p.randomness.repeatable):
         return _run(p, job, Place(post, met.site, None, None, met.start))
     folder = RunFolder(home)
+    agents = list(met.site.records)
     if not folder.started:  # on a disk of its own
-        _created(home, p)
+        _created(home, p, agents)
+    check_site_hashes(folder, p, agents)
     with folder.advising():
         folder.amend(p.experiment)
         here = Place(post, met.site, None, States(home), met.start)
@@ -231,9 +284,8 @@ def _run(p: Plan, job: Job, here: Place) -> Result | Paused | None:
     if not loop.metrics:
         raise PrivacyRefused(_spent(p, 0))
     place = str(folder.path) if folder else None
-    summary = summarise(p, loop.metrics[-1], loop.billed, place)
-    summary["ledger_head"] = loop.ledger_head
-    timing = loop.timing()
+    last, timing = loop.metrics[-1], loop.timing()
+    summary = summarise(p, last, loop.billed, place, loop.ledger_head)
     if folder:
         folder.finish(summary, timing)
     stopped = _spent(p, loop.end) if loop.end < p.experiment.rounds else None

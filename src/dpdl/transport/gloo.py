@@ -62,16 +62,18 @@ class Gloo:
         if not out and not expect:
             return {}
         given = [(r, rows.contiguous()) for r, rows in out.items()]
-        said = {r: torch.empty(WORDS, dtype=torch.int64) for r in expect}
+        headers = {r: torch.empty(WORDS, dtype=torch.int64) for r in expect}
         sending = _start(
             [
                 *((r, _sent(header(address, rows), r, HEADER)) for r, rows in given),
                 *((r, _sent(rows, r, ROWS)) for r, rows in given),
             ]
         )
-        _wait(_start([(r, _received(words, r, HEADER)) for r, words in said.items()]))
+        _wait(
+            _start([(r, _received(words, r, HEADER)) for r, words in headers.items()])
+        )
         got = {r: like.new_empty(k, *like.shape[1:]) for r, k in expect.items()}
-        for r, words in said.items():
+        for r, words in headers.items():
             _check_header(r, words, header(address, got[r]), address)
         _wait(_start([(r, _received(rows, r, ROWS)) for r, rows in got.items()]))
         _wait(sending)
@@ -79,7 +81,7 @@ class Gloo:
 
 
 def header(address: Address, rows: Tensor) -> Tensor:
-    """What is said about rows before they are sent."""
+    """The message that announces rows: their address, type and shape."""
     name = hashlib.blake2b(repr(tuple(address)).encode(), digest_size=16).digest()
     halves = [int.from_bytes(name[k : k + 8], "little", signed=True) for k in (0, 8)]
     sizes = [*rows.shape, *[0] * (WORDS - 4 - rows.dim())]

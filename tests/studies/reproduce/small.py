@@ -8,10 +8,14 @@ from pathlib import Path
 
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.cell_results import CellResult, Curve, SeedResult
+from dpdl.folder.metrics import AgentLosses, Metrics
+from dpdl.folder.scored import AgentScores
 from dpdl.paper.cells import Cell
-from dpdl.privacy.epsilon import Epsilon
+from dpdl.privacy.epsilon import UNKNOWN, Epsilon
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.studies.reproduce import cell_store, queue, recipes
 from dpdl.studies.reproduce.recipes import Recipes
+from tests.folder.measured import metrics, scores, summary
 
 CELL = Cell("mnist", "ring", 10, 0.25, 0.5, "dpdl")
 LONG = CELL._replace(epsilon=1.0)
@@ -23,7 +27,7 @@ RUN = SeedResult(
     agents_mean=89.0,
     agents_worst=80.0,
     sigma=3.0,
-    epsilon={"eavesdropper": Epsilon(2.0)},
+    epsilon={"claimed_theorem1": UNKNOWN, "eavesdropper": Epsilon(2.0)},
     seconds=12.3,
     versions={"dpdl": "x"},
     commit="abc",
@@ -71,48 +75,32 @@ SMALL = Recipes(small_experiment, untuned=lambda cell, mode: False)
 
 
 # ------------------------------------------------------------------ run folders
-SUMMARY = {
-    "algorithm": "dpdl",
-    "dataset": "mnist",
-    "graph": "ring",
-    "agents": 10,
-    "rounds": 50,
-    "seed": 0,
-    "parameters": 44426,
-    "sigma": 3.0,
-    "delta": 1e-5,
-    "accuracy": {"mean": 0.89, "worst": 0.8, "best": 0.95, "average_model": 0.9},
-    "train_loss": 0.5,
-    "consensus_distance": 0.1,
-    "epsilon": {"eavesdropper": 2.0},
-    "epsilon_note": "",
-    "privacy_statement": "",
-    "bytes_sent": 1000,
-    "seconds": 12.34,
-    "versions": {"dpdl": "x"},
-}
+SUMMARY = summary(
+    sigma=3.0,
+    score=AgentScores("accuracy", mean=0.89, worst=0.8, best=0.95, average_model=0.9),
+    epsilon=Epsilons(proven={"eavesdropper": Epsilon(2.0)}),
+    seconds=12.34,
+    versions={"dpdl": "x"},
+)
 """What the run of `RUN` wrote at its end."""
 
 
-def metric(t: int, loss: float | None = 1.23456, accuracy: float = 0.98765) -> dict:
-    """What a run writes about a round."""
+def metric(t: int, loss: float | None = 1.23456, accuracy: float = 0.98765) -> Metrics:
+    """What a run measures in a round."""
     low, high = (None, None) if loss is None else (loss - 1, loss + 1)
-    return {
-        "round": t,
-        "train_loss": {"mean": loss, "min": low, "max": high},
-        "accuracy": {"mean": 0.1, "worst": 0, "best": 1, "average_model": accuracy},
-        "consensus_distance": 0.1,
-        "epsilon": 2.0,
-        "bytes_sent": 1000,
-        "seconds": 1.0,
-    }
+    return replace(
+        metrics(t),
+        train_loss=AgentLosses(loss, low, high),
+        score=replace(scores(0.5), average_model=accuracy),
+    )
 
 
 def left_behind(runs: Path, **changed: object) -> Path:
     """The folder of a run of `CELL` that has ended; its curve is `CURVE`."""
     folder = runs / queue.name_of(CELL, "as-published", 0)
     folder.mkdir(parents=True)
-    (folder / "summary.json").write_text(json.dumps({**SUMMARY, **changed}))
-    lines = [json.dumps(metric(1)), json.dumps(metric(50, 0.5))]
+    written = replace(SUMMARY, **changed).to_json()
+    (folder / "summary.json").write_text(json.dumps(written))
+    lines = [json.dumps(one.to_json()) for one in (metric(1), metric(50, 0.5))]
     (folder / "metrics.jsonl").write_text("".join(f"{line}\n" for line in lines))
     return folder

@@ -40,10 +40,8 @@ def test_the_format_is_that_of_the_files_there_are(tmp_path: Path) -> None:
 def test_what_was_attacked_of_many_agents_is_said(tmp_path: Path) -> None:
     place = Place("mnist", "ring", 20)
     entered_attack(tmp_path, place)
-    assert (
-        "one of each of the first 10 agents;"
-        in (attack_store.read(tmp_path, place) or {})["what"]
-    )
+    found = attack_store.read(tmp_path, place)
+    assert found and "one of each of the first 10 agents;" in found.what
 
 
 def test_cells_are_counted_metric_by_metric(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from dpdl.attacks import harness, paper
 from dpdl.cli.reproduce_show import Announcer, show_attacks
 from dpdl.errors import RunFailed
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper.cells import Place, places
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper
@@ -52,7 +53,7 @@ def measured(folder: Path, words: str, attack, table: str = "attack-mnist", **mo
     return measure_attacks(request, Unwatched(), tools=tools)
 
 
-def no_attack(*_: object) -> dict:
+def no_attack(*_: object) -> AttackFacts:
     pytest.fail("an attack was begun")
 
 
@@ -62,20 +63,17 @@ def test_what_is_missing_is_attacked_once(capsys, tmp_path: Path) -> None:
     )
     attack = partial(attack_paper, paper=TINY)
     place = "graph=ring,agents=10"
-    found_facts = measured(tmp_path, place, attack, request=request).facts
+    shown = measured(tmp_path, place, attack, request=request).facts
     path = tmp_path / "results" / "attack" / "mnist-ring-10.json"
-    assert [row["scenario"] for row in found_facts["cells"]] == [
+    assert [row.scenario for row in shown.cells] == [
         "nd-cg",
         "nd-mm",
         "dpdl-cg",
         "dpdl-mm",
     ]
-    assert found_facts["files"] == [str(path)]
+    assert shown.files == (str(path),) and shown.cells[0].mse.paper == 0.85
     found = json.loads(path.read_text())
-    assert (
-        found["paper"] == found_facts["cells"]
-        and found_facts["cells"][0]["mse"]["paper"] == 0.85
-    )
+    assert found["paper"] == shown.to_json()["cells"]
     assert set(found["runs"]) == {"ND", "DPDL"}
     assert "3 iterations, 1 starts" in found["what"]
     made = tmp_path / "runs" / "attack-mnist-ring-10-seed0"
@@ -83,7 +81,7 @@ def test_what_is_missing_is_attacked_once(capsys, tmp_path: Path) -> None:
 
     before = path.stat().st_mtime_ns
     again = measured(tmp_path, place, no_attack)
-    assert again == Reproduced(found_facts, {}) and path.stat().st_mtime_ns == before
+    assert again == Reproduced(shown, {}) and path.stat().st_mtime_ns == before
     show_attacks(again.facts)
     out = capsys.readouterr().out
     assert "the paper's attack and ours" in " ".join(out.split())
@@ -93,7 +91,7 @@ def test_what_is_missing_is_attacked_once(capsys, tmp_path: Path) -> None:
 def saying(say):
     """In place of an attack: what `say` says of a place."""
 
-    def attack(place: Place, folder: Path, *_: object) -> dict:
+    def attack(place: Place, folder: Path, *_: object) -> AttackFacts:
         say(place)
         return facts(place, folder)
 
@@ -104,7 +102,7 @@ def test_every_selected_place_is_attacked(tmp_path: Path) -> None:
     done: list[Place] = []
     made = measured(tmp_path, "agents=10", saying(done.append), "attack-cifar10")
     assert done == places("attack-cifar10", "agents=10")
-    assert len(made.facts["cells"]) == 12
+    assert len(made.facts.cells) == 12
     names = sorted(path.stem for path in (tmp_path / "results/attack").iterdir())
     assert names == ["cifar10-bipartite-10", "cifar10-complete-10", "cifar10-ring-10"]
 
@@ -132,11 +130,11 @@ def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> Non
     made = measured(tmp_path, "agents=10", saying(stop))
     with pytest.raises(Interrupted, match="with 1 of 3 runs finished; continue with"):
         refuse_unfinished(made.endings)
-    assert {row["graph"] for row in made.facts["cells"]} == {"bipartite"}
+    assert {row.graph for row in made.facts.cells} == {"bipartite"}
 
 
 def test_minutes_end_what_goes_on(tmp_path: Path) -> None:
-    def slow(place: Place, folder: Path, request: AttackRequest, watch) -> dict:
+    def slow(place: Place, folder: Path, request: AttackRequest, watch) -> AttackFacts:
         if place.graph == "complete" and request.stop.wait(30):
             raise Interrupted("The time is over.")
         return facts(place, folder)
@@ -157,4 +155,4 @@ def test_an_attack_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     hint = "attack-mnist-complete-10-seed0: Training diverged in round 3."
     with pytest.raises(RunFailed, match=hint):
         refuse_unfinished(made.endings)
-    assert {row["graph"] for row in made.facts["cells"]} == {"bipartite", "ring"}
+    assert {row.graph for row in made.facts.cells} == {"bipartite", "ring"}

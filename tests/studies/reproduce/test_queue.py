@@ -17,7 +17,7 @@ import pytest
 from dpdl.errors import InputError, RunFailed
 from dpdl.experiment.experiment import Experiment
 from dpdl.paper.cells import Cell, select
-from dpdl.studies.pool import Ending, State
+from dpdl.studies.pool_messages import Ending, EndState
 from dpdl.studies.reproduce import cell_store, queue, recipes
 from dpdl.studies.reproduce.recipes import Recipes
 from dpdl.studies.reproduce.run_times import RunTimes
@@ -229,7 +229,7 @@ def test_cells_with_other_recipes_are_found(tmp_path: Path) -> None:
 def test_what_did_not_end_is_said(states: list[str], kind, hint: str) -> None:
     outcomes = {
         f"run {k}": Ending(
-            State(state), error="no memory" if state == "failed" else None
+            EndState(state), error="no memory" if state == "failed" else None
         )
         for k, state in enumerate(states)
     }

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from dpdl.folder.run_folder import RunFolder
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN
-from dpdl.studies.reproduce.seed_results import percent, seed_result
+from dpdl.privacy.epsilons import Epsilons
+from dpdl.studies.reproduce.seed_results import seed_result
 from tests.studies.reproduce.small import CURVE, RUN, left_behind
 
 
@@ -24,11 +25,7 @@ def test_a_run_without_evaluated_rounds_has_no_curve(tmp_path: Path) -> None:
 
 
 def test_epsilons_may_be_unbounded_or_unknown(tmp_path: Path) -> None:
-    epsilons = {"claimed_theorem1": None, "eavesdropper": "unbounded"}
+    epsilons = Epsilons(UNKNOWN, {"eavesdropper": UNBOUNDED})
     found = seed_result(RunFolder(left_behind(tmp_path, epsilon=epsilons)), None)
     assert found.epsilon == {"claimed_theorem1": UNKNOWN, "eavesdropper": UNBOUNDED}
     assert found.proven == UNBOUNDED
-
-
-def test_percent_has_two_digits() -> None:
-    assert [percent(x) for x in (0.987654, 0.0, 1.0)] == [98.77, 0.0, 100.0]

@@ -17,7 +17,7 @@ from dpdl.folder.cell_results import (
     write_result,
 )
 from dpdl.paper.cells import DPDL, Cell, claim, published
-from dpdl.records import JsonObject
+from dpdl.records import JsonObject, written
 from dpdl.studies.reproduce.recipes import MODES
 
 ACCURACY = (
@@ -72,7 +72,8 @@ def add_curve(out: Path, cell: Cell, mode: str, seed: str, run: SeedResult) -> N
 
 def settings_of(e: Experiment) -> JsonObject:
     """What all seeds of a cell share: the experiment without its seed."""
-    return {name: value for name, value in e.as_dict().items() if name != "seed"}
+    values = e.as_dict().items()
+    return {name: written(value) for name, value in values if name != "seed"}
 
 
 def refuse_other(out: Path, cell: Cell, mode: str, e: Experiment) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 from dpdl.folder.cell_results import Curve
+from dpdl.folder.metrics import Metrics
 
 MOST = 40
 """Rounds of one curve; a recipe evaluates about 20."""
 Item = TypeVar("Item")
 
 
-def curve_of(metrics: Sequence[Mapping[str, Any]]) -> Curve | None:
+def curve_of(metrics: Sequence[Metrics]) -> Curve | None:
     """Training losses and the accuracy of the average model, over rounds that were evaluated.
 
     Losses have four digits after the point, accuracies are in percent with two. None when nothing
@@ -21,15 +22,19 @@ def curve_of(metrics: Sequence[Mapping[str, Any]]) -> Curve | None:
     kept = thinned(metrics)
     if not kept:
         return None
-    losses = [m["train_loss"] for m in kept]
-    accuracies = [m["accuracy"]["average_model"] for m in kept]
+    losses = [one.train_loss for one in kept]
     return Curve(
-        rounds=tuple(m["round"] for m in kept),
-        loss=tuple(_short(loss["mean"]) for loss in losses),
-        lowest=tuple(_short(loss["min"]) for loss in losses),
-        highest=tuple(_short(loss["max"]) for loss in losses),
-        accuracy=tuple(round(100 * share, 2) for share in accuracies),
+        rounds=tuple(one.round for one in kept),
+        loss=tuple(_short(loss.mean) for loss in losses),
+        lowest=tuple(_short(loss.min) for loss in losses),
+        highest=tuple(_short(loss.max) for loss in losses),
+        accuracy=tuple(percent(one.score.average_model) for one in kept),
     )
+
+
+def percent(share: float) -> float:
+    """A share of 1 in percent, with two digits after the point."""
+    return round(100 * share, 2)
 
 
 def _short(value: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from dpdl.studies.pool import Ending
+from dpdl.studies.pool_messages import Ending
 from dpdl.studies.reproduce.printed import ForecastRun, PrintedForecast
 
 Printed = TypeVar("Printed")

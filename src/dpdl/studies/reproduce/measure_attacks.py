@@ -1,22 +1,28 @@
-"""The paper's attack tables, made again: one place after the other, each kept when it is there."""
+"""The paper's attack tables, made again: one place after the other.
+
+The result of a place is kept as soon as it is there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from dpdl.attacks.paper import experiments, kept
 from dpdl.errors import InputError, RunFailed
+from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper.cells import Place, places
 from dpdl.parallel import cores
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper, folder_of
 from dpdl.studies.attack_watch import AttackWatch
-from dpdl.studies.pool import Ending, State, at_once
+from dpdl.studies.pool import at_once
+from dpdl.studies.pool_messages import Ending, EndState
 from dpdl.studies.reproduce import attack_store
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
+from dpdl.studies.reproduce.printed import PrintedAttacks
 from dpdl.studies.reproduce.request import ReproductionRequest
 from dpdl.studies.reproduce.run_times import RunTimes, fitting, run_times
 from dpdl.training.interrupt import Interrupted, deadline
@@ -27,7 +33,7 @@ CASES = 12
 GUESS = {"mnist": 30.0, "cifar10": 300.0}
 """Seconds per case on one core."""
 
-Attack = Callable[[Place, Path, AttackRequest, AttackWatch], dict[str, Any]]
+Attack = Callable[[Place, Path, AttackRequest, AttackWatch], AttackFacts]
 
 
 def seconds_of(place: Place, times: RunTimes) -> float:
@@ -61,7 +67,7 @@ def measure_attacks(
     watch: AttackWatch,
     announce: Announce = lambda beginning: None,
     tools: AttackTools = PAPER,
-) -> Reproduced[dict[str, Any]]:
+) -> Reproduced[PrintedAttacks]:
     """Attack the places that are missing, and put all requested ones beside the paper's."""
     wanted, forecast = _work(request, tools)
     if wanted:
@@ -69,10 +75,10 @@ def measure_attacks(
     endings = _perform(wanted, forecast.jobs, request, watch, tools)
     chosen = _chosen(request)
     there = [place for place in chosen if attack_store.read(request.out, place)]
-    facts = {
-        "cells": attack_store.compared(request.out, chosen),
-        "files": [str(attack_store.path_of(request.out, place)) for place in there],
-    }
+    facts = PrintedAttacks(
+        cells=tuple(attack_store.compared(request.out, chosen)),
+        files=tuple(str(attack_store.path_of(request.out, place)) for place in there),
+    )
     return Reproduced(facts, endings)
 
 
@@ -111,18 +117,18 @@ def _perform(
     tools: AttackTools,
 ) -> dict[str, Ending]:
     """How each place ended; a failure of one does not stop the others."""
-    found = {folder_of(place, SEED): Ending(State.INTERRUPTED) for place in wanted}
+    found = {folder_of(place, SEED): Ending(EndState.INTERRUPTED) for place in wanted}
     try:
         with deadline(request.minutes) as over:
-            asked = replace(tools.request, jobs=jobs, stop=over)
+            with_stop = replace(tools.request, jobs=jobs, stop=over)
             for place, name in zip(wanted, found, strict=True):
                 try:
-                    facts = tools.attack(place, request.runs / name, asked, watch)
-                    result = kept(facts, place, asked.effort)
+                    facts = tools.attack(place, request.runs / name, with_stop, watch)
+                    result = kept(facts, place, with_stop.effort)
                     attack_store.add(request.out, place, result)
-                    found[name] = Ending(State.DONE)
+                    found[name] = Ending(EndState.DONE)
                 except RunFailed as failure:
-                    found[name] = Ending(State.FAILED, error=str(failure))
+                    found[name] = Ending(EndState.FAILED, error=str(failure))
     except (KeyboardInterrupt, Interrupted):
         return found
     return found

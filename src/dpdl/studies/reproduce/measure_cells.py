@@ -12,7 +12,8 @@ from dpdl.folder import names
 from dpdl.paper import FIGURES
 from dpdl.paper.cells import Cell, algorithms_of_paper, select
 from dpdl.report.compared_cells import MeasuredCell
-from dpdl.studies.pool import Ending, PoolWatch, at_once
+from dpdl.studies.pool import PoolWatch, at_once
+from dpdl.studies.pool_messages import Ending
 from dpdl.studies.reproduce import beside_paper, queue
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
 from dpdl.studies.reproduce.printed import PrintedCells

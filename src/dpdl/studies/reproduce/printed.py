@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
+from dpdl.folder.attack_facts import PaperRow
 from dpdl.paper.cells import CellRecord
 from dpdl.records import Record, absent
 from dpdl.report.compared_cells import ComparedCell, Ranking
@@ -53,6 +54,15 @@ class PrintedStatus(Record):
     cells: tuple[ComparedCell, ...]
     rankings: tuple[Ranking, ...]
     proven: tuple[BestProven, ...]
+
+
+@final
+@dataclass(frozen=True)
+class PrintedAttacks(Record):
+    """Attacks beside the paper's, and the files that have all their numbers."""
+
+    cells: tuple[PaperRow, ...]
+    files: tuple[str, ...]
 
 
 @final

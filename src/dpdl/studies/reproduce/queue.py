@@ -17,15 +17,8 @@ from dpdl.errors import RunFailed
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.run_folder import RunFolder
 from dpdl.paper.cells import Cell
-from dpdl.studies.pool import (
-    Ending,
-    News,
-    PooledRun,
-    PoolWatch,
-    State,
-    at_once,
-    run_many,
-)
+from dpdl.studies.pool import PoolWatch, at_once, run_many
+from dpdl.studies.pool_messages import Ending, EndState, News, PooledRun
 from dpdl.studies.reproduce import cell_store
 from dpdl.studies.reproduce.recipes import PAPER, Recipes, has
 from dpdl.studies.reproduce.run_times import RunTimes, fitting
@@ -109,7 +102,7 @@ def perform(
             _enter(one, out, runs)
 
     def heard(name: str, news: News) -> None:
-        if isinstance(news, Ending) and news.state is State.DONE:
+        if isinstance(news, Ending) and news.state is EndState.DONE:
             _enter(by_name[name], out, runs)
         watch(name, news)
 
@@ -125,13 +118,13 @@ def perform(
 def refuse_unfinished(endings: Mapping[str, Ending]) -> None:
     """Say what was interrupted or failed; what is finished is kept."""
     states = {name: ending.state for name, ending in endings.items()}
-    if State.INTERRUPTED in states.values():
-        done = sum(state is State.DONE for state in states.values())
+    if EndState.INTERRUPTED in states.values():
+        done = sum(state is EndState.DONE for state in states.values())
         raise Interrupted(
             f"Interrupted with {done} of {len(states)} runs finished; continue with "
             "the same command."
         )
-    failed = [name for name, state in states.items() if state is not State.DONE]
+    failed = [name for name, state in states.items() if state is not EndState.DONE]
     if failed:
         why = endings[failed[0]].error or "it did not finish"
         raise RunFailed(f"{len(failed)} run(s) failed, the first, {failed[0]}: {why}")

@@ -11,18 +11,28 @@ from dpdl.errors import InputError, unknown
 from dpdl.tasks.data.cache import cache_dir, fetch_entry, read
 from dpdl.tasks.data.catalogue import CATALOGUE, Entry
 from dpdl.tasks.data.dataset import Dataset
-from dpdl.tasks.targets import Classes, Targets
+from dpdl.tasks.data.form import Form
+from dpdl.tasks.targets import CLASSES, Classes, Predicted
 
 NAMES: tuple[str, ...] = ("digits", *CATALOGUE)
 
-__all__ = ["NAMES", "Dataset", "cache_dir", "class_counts", "fetch", "is_here", "load"]
+__all__ = [
+    "NAMES",
+    "Dataset",
+    "cache_dir",
+    "class_counts",
+    "fetch",
+    "form_of",
+    "is_here",
+    "load",
+]
 
 
-def load(name: str, progress: bool = False, kind: type[Targets] = Classes) -> Dataset:
+def load(name: str, progress: bool = False, predict: Predicted = CLASSES) -> Dataset:
     """The data set of a name, of a `PATH.npz`, or of the user's own `module:function`.
 
     A named data set that is not in the cache is fetched first; one whose cached files are damaged is refused.
-    `kind` says what the targets of own data are.
+    `predict` says what the targets of own data are; that of named data sets is known.
     """
     if name == "digits":
         from dpdl.tasks.data.digits import digits
@@ -33,14 +43,24 @@ def load(name: str, progress: bool = False, kind: type[Targets] = Classes) -> Da
     if name.endswith(".npz"):
         from dpdl.tasks.data.own import from_file
 
-        return from_file(name, kind)
+        return from_file(name, predict)
     if ":" in name:
         from dpdl.tasks.data.own import from_function
 
-        return from_function(name, kind)
+        return from_function(name, predict)
     raise unknown(
         "dataset", name, NAMES, also="a PATH.npz, or your own module:function"
     )
+
+
+def form_of(name: str) -> Form | None:
+    """How a record of a named data set looks, known without reading it; None of one without a name."""
+    if name == "digits":
+        return Form((1, 8, 8), Classes(10))
+    if name not in CATALOGUE:
+        return None
+    entry = CATALOGUE[name]
+    return Form(entry.shape, Classes(entry.classes), torch.uint8, entry.mean, entry.std)
 
 
 def class_counts(name: str) -> tuple[int, ...] | None:

@@ -59,15 +59,12 @@ def read(path: str) -> Mapping[str, Array]:
     if not file.is_file():
         raise InputError(f"The data file {path} does not exist.")
     try:
-        loaded = np.load(file, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            raise ValueError("it is not an .npz archive")
-        with loaded:
-            return {
-                key: loaded[key]
-                for key in ("x", "y", "x_test", "y_test")
-                if key in loaded
-            }
+        with file.open("rb") as stream:  # numpy would leave a damaged file open
+            loaded = np.load(stream, allow_pickle=False)
+            if not isinstance(loaded, np.lib.npyio.NpzFile):
+                raise ValueError("it is not an .npz archive")
+            known = ("x", "y", "x_test", "y_test")
+            return {key: loaded[key] for key in known if key in loaded}
     except (
         Exception,
         MemoryError,

@@ -37,6 +37,7 @@ class Entry:
     decode: Callable[[Mapping[str, bytes]], Arrays]
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    shape: tuple[int, ...]  # of a record
     classes: int = 10
 
 
@@ -96,6 +97,7 @@ def unpack_cifar_pictures(
 
 MNIST = Entry(
     name="mnist",
+    shape=(1, 28, 28),
     class_counts=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
     files={
         "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
@@ -121,6 +123,7 @@ MNIST = Entry(
 
 FASHION = Entry(
     name="fashion-mnist",
+    shape=(1, 28, 28),
     class_counts=(6000,) * 10,
     files={
         "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
@@ -152,6 +155,7 @@ FASHION = Entry(
 
 CIFAR = Entry(
     name="cifar10",
+    shape=(3, 32, 32),
     class_counts=(5000,) * 10,
     files={
         "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",

@@ -105,6 +105,7 @@ def _download(
             fetch(url, str(target), None)
         except Exception as error:
             watch.error = error
+            _hang_up(error)
         watch.answered.set()
 
     # In a thread, because the time-outs of a connection count per address and not at all while a name is
@@ -119,6 +120,14 @@ def _download(
         watch.abandoned = True
     if watch.error is not None:
         raise SourceError(_reason(watch.error)) from watch.error
+
+
+def _hang_up(error: Exception) -> None:
+    """Close the connection of an answer that was refused; pooch leaves it open."""
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        error.response.close()
 
 
 def _reason(error: Exception) -> str:

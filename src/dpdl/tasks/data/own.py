@@ -9,20 +9,20 @@ from dpdl.errors import InputError
 from dpdl.objects import cause, load_object
 from dpdl.tasks.data.arrays import as_array, held_out, records, targets, tensors_of
 from dpdl.tasks.data.dataset import Dataset
-from dpdl.tasks.targets import Classes, Targets
+from dpdl.tasks.targets import CLASSES, Classes, Predicted
 
 
-def from_file(path: str, kind: type[Targets] = Classes) -> Dataset:
+def from_file(path: str, predict: Predicted = CLASSES) -> Dataset:
     """The data set in an `.npz` file with `x`, `y` and, optionally, `x_test`, `y_test`.
 
     Without test arrays, a fifth of the records is held out (`held_out`).
     """
-    found = tensors_of(path, kind)
+    found = tensors_of(path, predict.kind)
     x, y, x_test, y_test = found if len(found) == 4 else held_out(path, *found)
-    return _assembled(path, x, y, x_test, y_test, kind)
+    return _assembled(path, x, y, x_test, y_test, predict)
 
 
-def from_function(spec: str, kind: type[Targets] = Classes) -> Dataset:
+def from_function(spec: str, predict: Predicted = CLASSES) -> Dataset:
     """The data set that the user's `module:function` returns, called without arguments.
 
     It returns `(x, y, x_test, y_test)`, tensors or arrays, or a `Dataset`, which says itself what
@@ -47,10 +47,10 @@ def from_function(spec: str, kind: type[Targets] = Classes) -> Dataset:
     return _assembled(
         spec,
         records(spec, "x", x),
-        targets(spec, "y", y, kind),
+        targets(spec, "y", y, predict.kind),
         records(spec, "x_test", x_test),
-        targets(spec, "y_test", y_test, kind),
-        kind,
+        targets(spec, "y_test", y_test, predict.kind),
+        predict,
     )
 
 
@@ -60,13 +60,14 @@ def _assembled(
     y: Tensor,
     x_test: Tensor,
     y_test: Tensor,
-    kind: type[Targets],
+    predict: Predicted,
 ) -> Dataset:
     """A data set whose form is that of its own records, all of which are here."""
+    kind, count = predict.kind, predict.count
     mean, std = (0.5, 0.5) if x.dtype == torch.uint8 else (0.0, 1.0)
-    if kind is Classes:
+    if count is None and kind is Classes:
         labels = [int(part.max()) for part in (y, y_test) if len(part)]
         count = max(2, 1 + max(labels, default=0))
-    else:
+    elif count is None:
         count = y.shape[1]
     return Dataset(name, x, y, x_test, y_test, count, (mean,), (std,), kind(count))

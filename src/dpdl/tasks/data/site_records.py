@@ -15,7 +15,7 @@ from dpdl.tasks.data.arrays import held_out, read, records, targets, tensors_of
 from dpdl.tasks.data.dataset import Dataset
 from dpdl.tasks.data.form import Form, look
 from dpdl.tasks.data.own import from_function
-from dpdl.tasks.targets import Targets
+from dpdl.tasks.targets import Predicted, Targets
 
 Owner = str | Path | Dataset
 """An `.npz` file, a `module:function`, or a data set."""
@@ -63,5 +63,5 @@ def _tensors(owner: Owner, kind: type[Targets]) -> tuple[str, list[Tensor]]:
     name = str(owner)
     if ":" not in name or name.endswith(".npz"):
         return name, tensors_of(name, kind)
-    made = from_function(name, kind)
+    made = from_function(name, Predicted(kind, None))
     return name, [made.x, made.y, made.x_test, made.y_test]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, float32, nn
 
-from dpdl.native.network import MOST_VECTORS, Conv, Linear
+from dpdl.native.network import MOST_VECTORS, ConvLayer, LinearLayer
 from dpdl.tasks.dropout import KeyedDropout
 
 
@@ -18,8 +18,8 @@ from dpdl.tasks.dropout import KeyedDropout
 class Network:
     """Layers in the order of the parameters in a row."""
 
-    convs: tuple[Conv, ...]
-    linears: tuple[Linear, ...]
+    convs: tuple[ConvLayer, ...]
+    linears: tuple[LinearLayer, ...]
     dropouts: tuple[KeyedDropout | None, ...]  # after every linear layer
 
     def masks(self, key: Tensor) -> list[Tensor | None]:
@@ -63,9 +63,9 @@ def _flat(module: nn.Module) -> Iterator[nn.Module]:
 
 def _convolutions(
     parts: list[nn.Module], shape: tuple[int, ...]
-) -> tuple[list[Conv], list[nn.Module], tuple[int, ...]]:
+) -> tuple[list[ConvLayer], list[nn.Module], tuple[int, ...]]:
     """The convolutions that a network begins with, what comes after, and the shape there."""
-    found: list[Conv] = []
+    found: list[ConvLayer] = []
     while parts and type(parts[0]) is nn.Conv2d and len(shape) == 3:
         count, norm, relu, pool = 1, None, False, 1
         while count < len(parts):
@@ -109,7 +109,7 @@ def _convolution(
     norm: nn.GroupNorm | None,
     relu: bool,
     pool: int,
-) -> Conv | None:
+) -> ConvLayer | None:
     channels, height, width = shape
     usual = (
         part.groups == 1 and part.dilation == (1, 1) and part.padding_mode == "zeros"
@@ -120,7 +120,7 @@ def _convolution(
         (norm.num_groups, norm.affine, norm.eps) if norm else (0, False, 0.0)
     )
     sizes = (channels, height, width, *part.padding, *part.kernel_size, *part.stride)
-    conv = Conv(
+    conv = ConvLayer(
         *sizes,
         part.out_channels,
         part.bias is not None,
@@ -135,7 +135,7 @@ def _convolution(
     return conv if fits else None
 
 
-def _size(conv: Conv) -> tuple[int, int]:
+def _size(conv: ConvLayer) -> tuple[int, int]:
     """Rows and columns of the result, before max-pool."""
     rows = (
         conv.height + 2 * conv.padding_rows - conv.kernel_rows
@@ -148,9 +148,9 @@ def _size(conv: Conv) -> tuple[int, int]:
 
 def _linears(
     parts: list[nn.Module],
-) -> tuple[list[Linear], list[KeyedDropout | None], list[nn.Module]]:
+) -> tuple[list[LinearLayer], list[KeyedDropout | None], list[nn.Module]]:
     """Linear layers, what drops units after each, and what comes after all."""
-    found: list[Linear] = []
+    found: list[LinearLayer] = []
     dropouts: list[KeyedDropout | None] = []
     while parts and type(parts[0]) is nn.Linear:
         first, parts = parts[0], parts[1:]
@@ -160,7 +160,9 @@ def _linears(
         if parts and type(parts[0]) is KeyedDropout:
             dropout, parts = parts[0] if parts[0].p else None, parts[1:]
         found.append(
-            Linear(first.in_features, first.out_features, first.bias is not None, relu)
+            LinearLayer(
+                first.in_features, first.out_features, first.bias is not None, relu
+            )
         )
         dropouts.append(dropout)
     return found, dropouts, parts

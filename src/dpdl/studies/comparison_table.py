@@ -1,0 +1,242 @@
+"""`table.json` of a comparison: a row per algorithm, over its seeds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from dpdl.experiment.experiment import Experiment
+from dpdl.planning.noise_rule import rule_of
+from dpdl.privacy.epsilon import UNKNOWN, Epsilon
+from dpdl.privacy.threats import threat
+from dpdl.records import Json, JsonObject, Record, key
+from dpdl.studies.comparison_request import Comparison, Equal
+
+
+# ------------------------------------------------------------------ what is written
+@final
+@dataclass(frozen=True)
+class OverSeeds(Record):
+    """Mean, and standard deviation over the seeds; None: too few runs have finished."""
+
+    mean: float | None
+    spread: float | None
+
+
+@final
+@dataclass(frozen=True)
+class AccuracyOverSeeds(Record):
+    """The mean over agents and seeds, its deviation over seeds, and the worst agent of all."""
+
+    mean: float | None
+    spread: float | None
+    worst: float | None
+
+
+@final
+@dataclass(frozen=True)
+class StoppedRun(Record):
+    """A run that ended before its last round, because its budget was spent."""
+
+    seed: int
+    rounds: int
+    asked: int
+
+
+@final
+@dataclass(frozen=True)
+class FailedRun(Record):
+    """A run without a result."""
+
+    seed: int
+    error: str | None
+
+
+@final
+@dataclass(frozen=True)
+class ComparisonRow(Record):
+    """All runs of one algorithm.
+
+    Means over the seeds; of bytes and epsilon the largest, of rounds the fewest. Without a finished
+    run, numbers are None.
+    """
+
+    algorithm: str
+    rank: int | None  # from 1, by mean accuracy; None: no run has finished
+    accuracy: AccuracyOverSeeds
+    average_model: OverSeeds
+    train_loss: float | None
+    consensus_distance: float | None
+    sigma: float | None
+    seconds: float | None
+    bytes_sent: int | None
+    rounds: int | None
+    epsilon: Mapping[str, Epsilon]
+    proven: bool  # whether epsilon is bounded against the threat of the comparison
+    seeds: tuple[int, ...]  # of finished runs
+    stopped: tuple[StoppedRun, ...]
+    failed: tuple[FailedRun, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ComparisonTable(Record):
+    """The result of a comparison; rows are sorted by mean accuracy, best first."""
+
+    rows: tuple[ComparisonRow, ...]
+    dataset: str
+    graph: str
+    agents: int
+    delta: float
+    threat: str
+    noise: str | None  # the rules that set sigma; None: no rule did
+    equal: Equal
+    megabytes: float | None = key("bytes")
+    out: str
+
+
+# ------------------------------------------------------------------ how it is computed
+@final
+@dataclass(frozen=True)
+class ComparedRun:
+    """One run: its summary, or why there is none."""
+
+    algorithm: str
+    experiment: Experiment
+    summary: Mapping[str, Any] | None
+    error: str | None = None
+
+
+def tabulate(
+    runs: Sequence[ComparedRun], comparison: Comparison, out: str
+) -> ComparisonTable:
+    """The table of a comparison's runs.
+
+    Best mean accuracy first, and last the algorithms of which no run has finished.
+    """
+    names = dict.fromkeys(run.algorithm for run in runs)
+    rows = [
+        _row(name, [run for run in runs if run.algorithm == name]) for name in names
+    ]
+    e = runs[0].experiment
+    agents = [run.summary["agents"] for run in runs if run.summary is not None]
+    rules = {rule_of(run.experiment) for run in runs} - {None}
+    return ComparisonTable(
+        rows=_ranked(rows),
+        dataset=e.dataset,
+        graph=e.graph,
+        agents=agents[0] if agents else e.agents,
+        delta=e.delta,
+        threat=e.threat,
+        noise=" ".join(sorted(filter(None, rules))) or None,
+        equal=comparison.equal,
+        megabytes=comparison.megabytes,
+        out=out,
+    )
+
+
+def _ranked(rows: Sequence[ComparisonRow]) -> tuple[ComparisonRow, ...]:
+    finished = [row for row in rows if row.seeds]
+    finished.sort(key=lambda row: -(row.accuracy.mean or 0.0))
+    ranked = [replace(row, rank=rank) for rank, row in enumerate(finished, 1)]
+    return (*ranked, *(row for row in rows if not row.seeds))
+
+
+def _row(name: str, runs: Sequence[ComparedRun]) -> ComparisonRow:
+    listener = threat(runs[0].experiment.threat)
+    found = [run.summary for run in runs if run.summary is not None]
+    accuracy = [s["accuracy"] for s in found]
+    over_seeds = _over_seeds([a["mean"] for a in accuracy])
+    worst = min((a["worst"] for a in accuracy), default=None)
+    epsilon = _epsilons([s["epsilon"] for s in found])
+    return ComparisonRow(
+        algorithm=name,
+        rank=None,
+        accuracy=AccuracyOverSeeds(over_seeds.mean, over_seeds.spread, worst),
+        average_model=_over_seeds([a["average_model"] for a in accuracy]),
+        train_loss=_mean([s["train_loss"] for s in found]),
+        consensus_distance=_mean([s["consensus_distance"] for s in found]),
+        sigma=_mean([s["sigma"] for s in found]),
+        seconds=_mean([s["seconds"] for s in found]),
+        bytes_sent=max((s["bytes_sent"] for s in found), default=None),
+        rounds=min((s["rounds"] for s in found), default=None),
+        epsilon=epsilon,
+        proven=epsilon.get(listener.key, UNKNOWN).bounded,
+        seeds=tuple(s["seed"] for s in found),
+        stopped=_stopped(runs),
+        failed=_failed(runs),
+    )
+
+
+def _stopped(runs: Sequence[ComparedRun]) -> tuple[StoppedRun, ...]:
+    found = []
+    for run in runs:
+        seed, asked = run.experiment.seed, run.experiment.rounds
+        if run.summary is not None and run.summary["rounds"] < asked:
+            found.append(StoppedRun(seed, run.summary["rounds"], asked))
+    return tuple(found)
+
+
+def _failed(runs: Sequence[ComparedRun]) -> tuple[FailedRun, ...]:
+    without = [run for run in runs if run.summary is None]
+    return tuple(FailedRun(run.experiment.seed, run.error) for run in without)
+
+
+def _over_seeds(values: Sequence[float]) -> OverSeeds:
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    return OverSeeds(_mean(values), spread)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _epsilons(found: Sequence[Mapping[str, Json]]) -> dict[str, Epsilon]:
+    """The largest epsilon of each kind."""
+    kinds = found[0] if found else ()
+    return {
+        kind: largest([Epsilon.from_json(one[kind], kind) for one in found])
+        for kind in kinds
+    }
+
+
+def largest(epsilons: Sequence[Epsilon]) -> Epsilon:
+    """The largest epsilon; the first that is no number decides, if there is one."""
+    for epsilon in epsilons:
+        if not epsilon.bounded:
+            return epsilon
+    return Epsilon(max(one.finite or 0.0 for one in epsilons))
+
+
+# ------------------------------------------------------------------ as a spreadsheet
+def as_csv(table: ComparisonTable) -> str:
+    """The rows of a table, one line each; parts of a value have columns of their own."""
+    lines = [_columns(row.to_json()) for row in table.rows]
+    names = list(dict.fromkeys(name for line in lines for name in line))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def _columns(row: JsonObject) -> JsonObject:
+    columns: JsonObject = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            columns |= {f"{name}_{part}": one for part, one in value.items()}
+        elif isinstance(value, list):
+            columns[name] = " ".join(map(_seed, value))
+        else:
+            columns[name] = value
+    return columns
+
+
+def _seed(item: Json) -> str:
+    """A seed, or the seed of a run."""
+    return str(item["seed"] if isinstance(item, dict) else item)

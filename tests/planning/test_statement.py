@@ -1,0 +1,60 @@
+"""What is proven about a run, in numbers and in prose."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from dpdl.algorithms import NAMES
+from dpdl.folder.ledger import recompute
+from dpdl.tasks.data import Dataset
+from tests.training.small import changed, train
+
+PRIVATE = sorted(name for name, algorithm in NAMES.items() if not algorithm.fixed)
+
+
+def test_the_asked_threat_is_reported_too(blobs: Dataset) -> None:
+    summary = train(blobs, changed(threat="neighbours:2", rounds=2)).summary
+    assert set(summary["epsilon"]) == {
+        "claimed_theorem1",
+        "eavesdropper",
+        "neighbour",
+        "final_model",
+        "neighbours:2",
+    }
+
+
+def reported(run: Path) -> dict[str, float]:
+    summary = json.loads((run / "summary.json").read_text())["epsilon"]
+    return {
+        name: value for name, value in summary.items() if name != "claimed_theorem1"
+    }
+
+
+@pytest.mark.parametrize("algorithm", sorted(set(NAMES) - set(PRIVATE)))
+def test_a_non_private_original_says_so(
+    blobs: Dataset, tmp_path: Path, algorithm: str
+) -> None:
+    result = train(
+        blobs, changed(algorithm=algorithm, sigma=None), out=tmp_path / "run"
+    )
+    assert set(reported(tmp_path / "run").values()) == {"unbounded"}
+    assert recompute(tmp_path / "run" / "ledger.jsonl")["eavesdropper"] == math.inf
+    assert (
+        result.summary["privacy_statement"]
+        == "No privacy: gradients are exchanged without noise."
+    )
+    assert result.plan.grad.clip.sensitivity is None
+
+
+@pytest.mark.parametrize(("delta", "warned"), [(1e-5, False), (0.1, True)])
+def test_a_delta_above_one_over_the_records_is_warned_of(
+    blobs: Dataset, delta: float, warned: bool
+) -> None:
+    summary = train(
+        blobs, changed(algorithm="dpdl-sound", sigma=9.0, rounds=1, delta=delta)
+    ).summary
+    assert ("Warning: delta = 0.1" in summary["privacy_statement"]) == warned

@@ -1,0 +1,82 @@
+"""The curves of a run hold what was measured, and skip what was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpdl.errors import InputError
+from dpdl.report.training_curves import (
+    draw_training,
+    loss_figure,
+    score_figure,
+    training_figure,
+)
+from tests.folder.measured import metrics
+
+METRICS = [
+    metrics(1, 0.1),
+    metrics(10, 0.4, loss=1.5),
+    metrics(20, 0.6, loss=1.0),
+    metrics(30, 0.8, loss=0.5),
+]
+
+
+def texts(axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")]
+)
+def test_the_picture_is_written_in_every_format(
+    tmp_path: Path, suffix: str, head: bytes
+) -> None:
+    path = draw_training(METRICS, tmp_path / f"training.{suffix}", "cost $5_ $")
+    assert path.read_bytes().startswith(head)
+
+
+def test_a_loss_that_was_not_measured_is_skipped() -> None:
+    loss, score = training_figure(METRICS, "a run").axes
+    assert loss.lines[0].get_xydata().tolist() == [[10, 1.5], [20, 1.0], [30, 0.5]]
+    mean, average = score.lines
+    rounds = [1, 10, 20, 30]
+    assert mean.get_xdata().tolist() == average.get_xdata().tolist() == rounds
+    assert mean.get_ydata().tolist() == [0.1, 0.4, 0.6, 0.8]
+    assert average.get_linestyle() == "--"
+
+
+def test_the_band_reaches_from_the_worst_to_the_best() -> None:
+    loss, score = training_figure(METRICS, "a run").axes
+    band = score.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((0.0, 0.9))
+    band = loss.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((0.4, 1.7))
+
+
+def test_a_picture_alone_has_one_of_the_two() -> None:
+    (loss,), (score,) = loss_figure(METRICS).axes, score_figure(METRICS).axes
+    assert loss.get_title("left") == "training loss"
+    assert score.get_title("left") == "test accuracy"
+    assert len(score.lines) == 2
+
+
+def test_an_error_is_named_and_has_no_percent() -> None:
+    (axes,) = score_figure([metrics(1, 0.5, name="squared_error")]).axes
+    assert axes.get_title("left") == "test squared error"
+    (of_accuracy,) = score_figure(METRICS).axes
+    assert of_accuracy.yaxis.get_major_formatter()(0.5).endswith("%")
+    assert not axes.yaxis.get_major_formatter()(0.5).endswith("%")
+
+
+def test_a_run_without_losses_says_so() -> None:
+    assert "not measured" in texts(training_figure([metrics(1)], "empty").axes[0])
+    with pytest.raises(InputError, match="no evaluated rounds"):
+        training_figure([], "empty")
+
+
+def test_one_round_is_visible() -> None:
+    loss, _ = training_figure([METRICS[1]], "one").axes
+    assert loss.lines[0].get_marker() == "o"
+    assert loss.get_xlim() == (9, 11)
