@@ -12,7 +12,10 @@ def interleaved(
     repeats: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Median seconds of every way; each repeat times all of them in turn, after one that is not counted."""
+    """Median seconds of every way.
+
+    Each repeat times all ways in turn; one repeat before the others is not counted.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for repeat in range(repeats + 1):
         for name, way in ways.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import TypeVar, final
 
 from dpdl import algorithms
 from dpdl.errors import InputError
-from dpdl.experiment.experiment import Experiment
+from dpdl.experiment.experiment import Experiment, from_mapping
+from dpdl.folder.cell_results import CellResult, is_result
 from dpdl.graph import build
-from dpdl.studies.reproduce import store
 
 Likeness = tuple[str, ...]
 """What a run has in common with others: data set, model, algorithm, graph, or the first of them."""
@@ -30,10 +30,10 @@ Item = TypeVar("Item")
 
 @final
 @dataclass(frozen=True)
-class Clock:
+class RunTimes:
     """How long runs take, by what was measured before, or guessed."""
 
-    measured: dict[Likeness, float]  # seconds per unit of work
+    measured: Mapping[Likeness, float]  # seconds per unit of work
 
     def seconds(self, e: Experiment) -> float:
         """For one run on one core, by those that have most in common with it."""
@@ -46,23 +46,29 @@ class Clock:
         return work(e) * next(known, GUESS["mnist", "lenet"])
 
 
-def clock_of(out: Path) -> Clock:
+def run_times(out: Path) -> RunTimes:
     """From all results there are."""
     found: dict[Likeness, list[float]] = {}
     for path in sorted(out.glob("*/*.json")):
-        try:
-            result = json.loads(path.read_text("utf-8"))
-        except ValueError:  # who needs it says so
+        result = _result(path)
+        if result is None:
             continue
-        if not isinstance(result, dict) or result.get("format") != store.FORMAT:
-            continue
-        if "runs" not in result:
-            continue
-        e = Experiment(**result["settings"])
-        speeds = [run["seconds"] / work(e) for run in result["runs"].values()]
+        e = from_mapping(result.settings)
+        speeds = [run.seconds / work(e) for run in result.runs.values()]
         for key in _likeness(e):
             found.setdefault(key, []).extend(speeds)
-    return Clock({key: statistics.median(values) for key, values in found.items()})
+    return RunTimes({key: statistics.median(times) for key, times in found.items()})
+
+
+def _result(path: Path) -> CellResult | None:
+    """The result of a cell; None for any other file, which is refused where it is needed."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except ValueError:
+        return None
+    if not is_result(content) or "runs" not in content:
+        return None
+    return CellResult.from_json(content, f"Result {str(path)!r}")
 
 
 def fitting(

@@ -1,61 +1,17 @@
-"""Cells of the paper, and the experiments they stand for."""
+"""Recipes: from a cell of the paper to an experiment, in three modes."""
 
 from __future__ import annotations
+
+import json
+from importlib.resources import files
 
 import pytest
 
 from dpdl.errors import InputError
-from dpdl.paper.cells import Cell, claim, names_of_tables, published, select
+from dpdl.paper.cells import Cell, select
 from dpdl.studies.reproduce import recipes
-
-CELL = Cell("mnist", "ring", 10, 0.25, 0.5, "dpdl")
-
-
-def test_every_published_accuracy_is_a_cell() -> None:
-    assert len(published()) == 540 and len({cell.name for cell in published()}) == 540
-    assert published()[CELL] == (91.8, 0.6, "acc-mnist-2")
-    assert CELL.name == "mnist-ring-10-alpha0.25-epsilon0.5-dpdl"
-
-
-def test_the_most_telling_cells_come_first() -> None:
-    cells = list(published())
-    assert {cell[:1] + cell[2:4] + cell[5:] for cell in cells[:9]} == {
-        ("mnist", 10, 0.25, "dpdl")
-    }
-    assert all(cell.agents == 10 and cell.alpha_d == 0.25 for cell in cells[:45])
-    assert [cell.dataset for cell in cells] == ["mnist"] * 270 + ["cifar10"] * 270
-
-
-@pytest.mark.parametrize(
-    ("table", "words", "count"),
-    [
-        (None, "", 540),
-        ("acc-mnist", "", 180),
-        ("acc-mnist-2", "", 90),
-        (None, "graph=ring/complete,agents=10", 120),
-        ("acc-cifar", "epsilon=4,algorithm=dpdl,alpha_d=1", 6),
-    ],
-)
-def test_cells_are_selected(table: str | None, words: str, count: int) -> None:
-    assert len(select(table, words)) == count
-
-
-@pytest.mark.parametrize(
-    ("table", "words", "hint"),
-    [
-        ("acc-mnits", "", "acc-mnist"),
-        (None, "agents=11", "10, 20, 30"),
-        (None, "agents=ten", "10, 20, 30"),
-        (None, "size=10", "agents"),
-        (None, "ring", "name=value"),
-        ("acc-mnist", "graph=ring", "No cell"),
-    ],
-)
-def test_what_is_not_in_the_paper_is_refused(
-    table: str | None, words: str, hint: str
-) -> None:
-    with pytest.raises(InputError, match=hint):
-        select(table, words)
+from dpdl.studies.reproduce.recipes import TunedOptions
+from tests.studies.reproduce.small import CELL
 
 
 def test_all_cells_have_experiments_and_all_that_they_share_is_shared() -> None:
@@ -119,26 +75,30 @@ def test_unknown_modes_and_modes_without_a_cell_are_refused() -> None:
         recipes.experiment(CELL._replace(algorithm="muffliato"), "algorithm1", 0)
 
 
-def test_an_algorithm_beyond_the_paper_is_there_for_those_who_name_it() -> None:
-    assert all(
-        cell.algorithm != "decor"
-        for cell in select("acc-mnist", "agents=10", recipes.BEYOND)
-    )
-    found = select("acc-mnist-2", "agents=10,algorithm=decor/dpdl", recipes.BEYOND)
-    assert [cell.algorithm for cell in found] == ["dpdl"] * 6 + ["decor"] * 6
-    assert claim(CELL._replace(algorithm="decor")) == published()[CELL]
-    assert (
-        claim(CELL._replace(algorithm="dp-cga"))
-        == published()[CELL._replace(algorithm="dp-cga")]
-    )
+def test_an_algorithm_beyond_the_paper_has_one_mode() -> None:
     decor = CELL._replace(algorithm="decor")
     assert recipes.experiment(decor, "sound", 0).algorithm == "decor"
     assert [mode for mode in recipes.MODES if recipes.has(decor, mode)] == ["sound"]
     with pytest.raises(InputError, match="decor is for mode sound"):
         recipes.experiment(decor, "as-published", 0)
-    with pytest.raises(InputError, match="algorithm of the paper"):
-        select(None, "algorithm=decor")
 
 
-def test_tables_have_names() -> None:
-    assert names_of_tables() == ["acc-cifar", "acc-cifar-2", "acc-mnist", "acc-mnist-2"]
+def test_a_cell_has_a_searched_step_or_not() -> None:
+    known, unknown = CELL, CELL._replace(dataset="cifar10", epsilon=4.0)
+    table = TunedOptions("", {"sound": {"mnist": {"ring": {"dpdl": {"lr": 1.0}}}}})
+    assert not recipes.untuned(known, "sound", table)
+    assert not recipes.untuned(unknown, "as-published", table)
+    assert recipes.untuned(unknown, "sound", table)
+    assert recipes.untuned(unknown, "algorithm1", table)
+
+
+def test_searched_options_are_read_without_loss() -> None:
+    text = files("dpdl.studies.reproduce").joinpath("tuned.json").read_text("utf-8")
+    content = json.loads(text)
+    assert TunedOptions.from_json(content).to_json() == content
+
+
+def test_the_searched_step_is_used() -> None:
+    assert recipes.tuned().of(CELL, "sound") == {"lr": 0.8}
+    assert recipes.experiment(CELL, "sound", 0).lr == 0.8
+    assert recipes.tuned().of(CELL, "as-published") == {}
