@@ -29,7 +29,6 @@ ELSEWHERE: dict[str, str] = {
     "cli/run.py": NOT_YET,
     "cli/show.py": NOT_YET,
     "cli/statement.py": NOT_YET,
-    "cli/theory.py": NOT_YET,
     "cli/verify.py": NOT_YET,
     # experiment
     "experiment/names.py": NOT_YET,
@@ -47,25 +46,12 @@ ELSEWHERE: dict[str, str] = {
     "folder/states.py": NOT_YET,
     # report
     "report/coverage.py": NOT_YET,
-    "report/document.py": NOT_YET,
     "report/epsilon_curves.py": NOT_YET,
-    "report/look.py": NOT_YET,
     "report/options.py": NOT_YET,
-    "report/public_page.py": NOT_YET,
-    "report/risk_numbers.py": NOT_YET,
-    "report/run_section.py": NOT_YET,
-    "report/statement_evidence.py": NOT_YET,
-    "report/statement_messages.py": NOT_YET,
-    "report/statement_page.py": NOT_YET,
     # studies
     "studies/describe.py": NOT_YET,
     "studies/noise_plan.py": NOT_YET,
     "studies/one_run.py": NOT_YET,
-    "studies/pages.py": NOT_YET,
-    # theory
-    "theory/explained.py": NOT_YET,
-    "theory/formulas.py": NOT_YET,
-    "theory/inputs.py": NOT_YET,
     # training
     "training/summary.py": NOT_YET,
 }
