@@ -51,7 +51,6 @@ ELSEWHERE: dict[str, str] = {
     "folder/files.py": NOT_YET,
     "folder/run_folder.py": NOT_YET,
     "folder/states.py": NOT_YET,
-    "graph/facts.py": NOT_YET,
     # paper
     "paper/cells.py": NOT_YET,
     # report
