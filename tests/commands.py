@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import dpdl as dpdl_package
 from dpdl.cli import main
 
+SOURCE = str(Path(dpdl_package.__file__).parents[1])
+"""Where a process of its own finds the package that is tested here."""
 DIGITS = ["--dataset", "digits", "--agents", "5", "--batch", "8", "--sigma", "0.5"]
 
 
@@ -30,7 +33,7 @@ def dpdl_with(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "dpdl", *words],
         cwd=home,
-        env={**os.environ, "PYTHONPATH": str(home)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(home), SOURCE])},
         capture_output=True,
         text=True,
         check=False,

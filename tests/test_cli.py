@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -467,7 +468,7 @@ def test_a_batch_larger_than_an_agents_data_is_refused_before_data_is_read(
 
 @pytest.mark.parametrize(
     "noise",
-    [["--sigma", "4"], ["--noise", "accountant", "--epsilon", "2"]],
+    [["--sigma", "0.1"], ["--noise", "accountant", "--epsilon", "60"]],
     ids=" ".join,
 )
 def test_a_budget_below_one_round_is_refused_before_data_is_read(
@@ -481,6 +482,8 @@ def test_a_budget_below_one_round_is_refused_before_data_is_read(
         "5",
         "--algorithm",
         "dpdl-sound",
+        "--rounds",
+        "2",
         *noise,
     ]
     code, _, err = dpdl(monkeypatch, capsys, *words, "--budget", "0.001", "--out", "q")
@@ -590,29 +593,35 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"{path} did not appear")
 
 
+def stopped(
+    process: subprocess.Popen[str], folder: Path, sign: signal.Signals
+) -> tuple[str, str]:
+    """What a process wrote that gets a signal after its first checkpoint."""
+    wait_for(folder / "state.safetensors", process)
+    process.send_signal(sign)
+    return process.communicate(timeout=60)
+
+
 def test_a_killed_run_resumes_bit_identically_and_an_interrupted_one_says_how(
-    start, tmp_path: Path
+    start, monkeypatch, capsys, tmp_path: Path
 ) -> None:
-    whole = start(*LONG, "whole")
-    killed = start(*LONG, "killed")
-    wait_for(tmp_path / "killed/state.safetensors", killed)
-    killed.kill()
-    killed.wait()
-    asked = start(*LONG, "asked")
-    wait_for(tmp_path / "asked/state.safetensors", asked)
-    asked.send_signal(signal.SIGINT)
-    out, err = asked.communicate(timeout=60)
-    assert (asked.returncode, out) == (130, "")
-    assert "dpdl resume asked" in err
-    assert restore(tmp_path / "asked/state.safetensors").round < 40
-    summary = json.loads(whole.communicate(timeout=120)[0])
+    killed, interrupted = start(*LONG, "killed"), start(*LONG, "interrupted")
+    with ThreadPoolExecutor() as pool:
+        pool.submit(stopped, killed, tmp_path / "killed", signal.SIGKILL)
+        out, err = stopped(interrupted, tmp_path / "interrupted", signal.SIGINT)
+    assert (interrupted.returncode, out) == (130, "")
+    assert "dpdl resume interrupted" in err
+    code, out, _ = dpdl(monkeypatch, capsys, *LONG, "whole")
+    assert code == 0
+    summary = json.loads(out)
     expected = restore(tmp_path / "whole/state.safetensors")
-    for name in ("killed", "asked"):
-        resumed = start("resume", name, "--json", "--quiet")
-        out, err = resumed.communicate(timeout=120)
-        assert resumed.returncode == 0, err
+    for name in ("killed", "interrupted"):
+        state = tmp_path / name / "state.safetensors"
+        assert restore(state).round < 40
+        code, out, err = dpdl(monkeypatch, capsys, "resume", name, "--json", "--quiet")
+        assert code == 0, err
         assert without_time(json.loads(out)) == without_time(summary)
-        found = restore(tmp_path / name / "state.safetensors")
+        found = restore(state)
         assert all(
             torch.equal(found.state[key], expected.state[key]) for key in expected.state
         )

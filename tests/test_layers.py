@@ -107,7 +107,7 @@ def test_no_test_imports_from_another_test(file: Path) -> None:
 
 
 def test_planning_does_not_wait_for_torch() -> None:
-    words = ["privacy", "sigma", "--epsilon", "2", "--rounds", "10", "--json"]
+    words = ["privacy", "sigma", "--epsilon", "60", "--rounds", "10", "--json"]
     code = f"import sys; from dpdl.cli import cli; cli.main({words}, standalone_mode=False)\n"
     code += "sys.exit('torch' in sys.modules)"
     assert (

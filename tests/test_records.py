@@ -133,29 +133,3 @@ def test_any_content_is_read_or_refused_in_one_sentence(content: Json) -> None:
     except InputError as error:
         said = str(error)
     assert len(said) < 300
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "content", "text"),
-    [
-        (Epsilon(1.23456), 1.23456, "1.235"),
-        (Epsilon(0.0), 0.0, "0"),
-        (UNBOUNDED, "unbounded", "unbounded"),
-        (UNKNOWN, None, "unknown"),
-    ],
-)
-def test_an_epsilon_is_a_number_unbounded_or_unknown(
-    epsilon: Epsilon, content: Json, text: str
-) -> None:
-    assert epsilon.to_json() == content
-    assert Epsilon.from_json(content) == epsilon
-    assert str(epsilon) == f"{epsilon}" == text
-    states = [epsilon.bounded, epsilon.unbounded, not epsilon.known]
-    assert states.count(True) == 1
-    assert (epsilon.finite is not None) == epsilon.bounded
-
-
-@pytest.mark.parametrize("value", [-1.0, float("nan"), -float("inf")])
-def test_what_is_no_epsilon_is_refused(value: float) -> None:
-    with pytest.raises(InputError, match="epsilon must be a number from 0 on"):
-        Epsilon(value)

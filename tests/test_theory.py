@@ -18,24 +18,27 @@ from hypothesis import strategies as st
 from dpdl.cli.theory import theory
 from dpdl.errors import InputError
 from dpdl.graph import build
+from dpdl.privacy.epsilon import Epsilon
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.theory import (
     MEANING,
     TERMS,
-    Setting,
+    Letters,
     applies,
-    as_dict,
     bound,
     conditions,
     corollary,
+    explain,
     largest_smoothness,
     notes,
     step_sizes,
     verdict,
 )
 from dpdl.theory.inputs import LENET
+from tests.folder.measured import summary
 
 # 1 - beta = 1/2, sqrt(rho) = 1/2: everything below is a fraction.
-SMALL = Setting(
+SMALL = Letters(
     eta=0.1, beta=0.5, rho=0.25, L=0.25, N=4, T=100, C=1.0, sigma=2.0, d=10, w_min=0.25, B=5, alpha=2.0,
     xi=2.0, kappa=1.0, gap=2.0, epsilon=0.5,
 )  # fmt: skip
@@ -50,7 +53,7 @@ CIFAR = replace(MNIST, eta=0.03)
 
 positive = st.floats(1e-3, 10)
 any_setting = st.builds(
-    Setting, eta=st.floats(1e-4, 1), beta=st.just(0.0) | st.floats(0.01, 0.95),
+    Letters, eta=st.floats(1e-4, 1), beta=st.just(0.0) | st.floats(0.01, 0.95),
     rho=st.just(0.0) | st.floats(0.01, 0.99), L=positive, N=st.integers(1, 50), T=st.integers(1, 1000),
     C=positive, sigma=st.floats(0, 5), d=st.integers(1, 10**6), w_min=st.floats(0.01, 1),
     B=st.integers(1, 500), alpha=st.floats(0, 3), xi=positive, kappa=positive, gap=positive, epsilon=positive,
@@ -193,7 +196,7 @@ def test_an_interval_without_a_positive_c1_is_said_plainly():
 
 @settings(max_examples=60, deadline=None)
 @given(q=any_setting)
-def test_every_step_size_of_the_interval_and_no_other_meets_the_conditions(q: Setting):
+def test_every_step_size_of_the_interval_and_no_other_meets_the_conditions(q: Letters):
     sizes = step_sizes(q)
     assert (q.eta > sizes.above and q.eta <= sizes.up_to) == all(
         c.holds for c in conditions(q)[:3]
@@ -205,7 +208,7 @@ def test_every_step_size_of_the_interval_and_no_other_meets_the_conditions(q: Se
 
 @settings(max_examples=60, deadline=None)
 @given(q=any_setting)
-def test_the_upper_conditions_hold_up_to_the_largest_smoothness(q: Setting):
+def test_the_upper_conditions_hold_up_to_the_largest_smoothness(q: Letters):
     largest = largest_smoothness(q)
     if largest is None:
         largest = 1e-3
@@ -221,7 +224,7 @@ def test_the_upper_conditions_hold_up_to_the_largest_smoothness(q: Setting):
         ["C", "sigma", "d", "alpha", "xi", "kappa", "gap", "L", "rho"]
     ),
 )
-def test_the_bound_grows_with_what_the_paper_says_it_grows_with(q: Setting, name: str):
+def test_the_bound_grows_with_what_the_paper_says_it_grows_with(q: Letters, name: str):
     more = (1 + q.rho) / 2 if name == "rho" else 2 * getattr(q, name)
     before, after = bound(q), bound(replace(q, **{name: more}))
     assert (before.total is None) == (after.total is None)
@@ -232,15 +235,15 @@ def test_the_bound_grows_with_what_the_paper_says_it_grows_with(q: Setting, name
 
 @settings(max_examples=60, deadline=None)
 @given(q=any_setting)
-def test_more_rounds_make_only_the_first_term_smaller(q: Setting):
+def test_more_rounds_make_only_the_first_term_smaller(q: Letters):
     before, after = bound(q).terms, bound(replace(q, T=2 * q.T)).terms
     assert {term for term in TERMS if before[term] != after[term]} <= {"start"}
 
 
 @settings(max_examples=60, deadline=None)
 @given(q=any_setting)
-def test_the_result_is_json_without_nan(q: Setting):
-    text = json.dumps(as_dict(q), allow_nan=False)
+def test_the_result_is_json_without_nan(q: Letters):
+    text = json.dumps(explain(q).to_json(), allow_nan=False)
     assert json.loads(text)["applies"] == applies(q)
 
 
@@ -272,7 +275,7 @@ def test_numbers_beyond_a_float_are_refused():
         {"C": 1e90, "sigma": 1e90},
     ):
         with pytest.raises(InputError, match="too large or too small"):
-            as_dict(replace(SMALL, **wrong))
+            explain(replace(SMALL, **wrong))
 
 
 # ------------------------------------------------------------------------------------------------ command
@@ -370,9 +373,10 @@ def run(tmp_path: Path) -> Path:
         "experiment": experiment,
         "graph_sha256": hashlib.sha256(graph.W.tobytes()).hexdigest(),
     }
-    summary = {"sigma": 0.7, "parameters": 123, "epsilon": {"claimed_theorem1": 0.25}}
+    claimed = Epsilons(Epsilon(0.25))
+    found = summary(sigma=0.7, parameters=123, epsilon=claimed)
     (tmp_path / "experiment.json").write_text(json.dumps(header))
-    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    (tmp_path / "summary.json").write_text(json.dumps(found.to_json()))
     return tmp_path
 
 
@@ -387,14 +391,14 @@ def change(path: Path, **values: object) -> None:
 def test_a_run_gives_its_own_values(run: Path):
     found = result(str(run), "--smoothness", "0.5", "--xi", "0.1")
     graph = build("ring", 6)
-    expected = Setting(
+    expected = Letters(
         eta=0.02, beta=0.5, rho=graph.rho, L=0.5, N=6, T=50, C=1.5, sigma=0.7, d=123, w_min=graph.w_min, B=16,
         alpha=1.0, xi=0.1, kappa=1.0, gap=math.log(10), epsilon=0.25,
     )  # fmt: skip
     assert found["bound"] == bound(expected).total
-    assert {name: found["inputs"][name] for name in MEANING} == as_dict(expected)[
-        "inputs"
-    ]
+    assert {name: found["inputs"][name] for name in MEANING} == explain(
+        expected
+    ).inputs.to_json()
     assert found["inputs"]["run"] == str(run)
 
 
@@ -438,6 +442,7 @@ def test_runs_that_cannot_be_judged_are_refused(run: Path):
     (run / "experiment.json").write_text("{}")
     assert "damaged" in refused(str(run))
     (run / "summary.json").unlink()
+    (run / "experiment.json").write_text('{"experiment": {}}')
     assert "no finished run" in refused(str(run))
 
 
@@ -520,7 +525,7 @@ def test_the_bounds_in_the_documentation_are_computed():
 @settings(max_examples=60, deadline=None)
 @given(q=any_setting)
 def test_the_gradient_term_has_a_floor_that_no_step_size_and_no_patience_lowers(
-    q: Setting,
+    q: Letters,
 ):
     floor = 12 * q.C**2 / (q.w_min**2 * q.N) + 6.75 * q.alpha**2 * q.C**2
     term = bound(q).terms["gradient"]

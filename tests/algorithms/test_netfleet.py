@@ -3,18 +3,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor
 
 from dpdl import graph as graphs
 from dpdl.algorithms.netfleet import NetFleet
 from dpdl.graph import Graph
 from dpdl.net import Net
-from dpdl.privacy.clip import Unclipped
+from dpdl.privacy.clip import PerSample, Unclipped
 from dpdl.privacy.noise import Reproducible
-from dpdl.tasks.task import Task
-from dpdl.types import Batch
+from dpdl.types import Batch, ClippedSum
 from tests.algorithms import tracking
+from tests.conftest import small_batch
 from tests.mechanisms import private_gradient
+from tests.models import Given
 from tests.reference.netfleet import NetFleetLoops
 
 
@@ -66,12 +67,14 @@ def test_the_smallest_eigenvalue_limits_the_step(name: str) -> None:
     values, vectors = np.linalg.eigh(graph.W)
     most = (1 + values[0]) ** 2 / 2
     start = torch.from_numpy(np.repeat(vectors[:, :1], 3, axis=1))
-    x = (3 / 2) ** 0.5 * torch.eye(
-        3, dtype=torch.float64
-    )  # the mean of three squares: curvature 1
-    batches = [Batch(x, torch.zeros(3, 1, dtype=torch.float64), torch.arange(3))] * 10
-    task = Task(tracking.Line(), loss=nn.functional.mse_loss, dtype=torch.float64)
-    grad = private_gradient(task, Unclipped(), 0.0, 3, Reproducible(0))
+
+    def curved(row: Tensor, batch: Batch, clip_norm: float) -> ClippedSum:
+        return ClippedSum(row.clone(), 0.0, 0, 0)  # that of |x|^2 / 2: curvature 1
+
+    grad = private_gradient(
+        Given((3,), curved), PerSample(1.0), 0.0, 1, Reproducible(0)
+    )
+    batches = [small_batch(1, 0)] * 10
 
     def end(lr: float) -> float:
         algorithm, net = NetFleet(lr=lr, local_steps=1), Net(graph)

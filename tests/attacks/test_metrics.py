@@ -88,7 +88,7 @@ def test_floating_records_are_black_at_their_least_and_white_at_their_largest_va
         (0,),
         (1,),
     )
-    with pytest.raises(InputError, match="cannot be told apart"):
+    with pytest.raises(InputError, match="cannot be distinguished"):
         pixels_of(same)
 
 

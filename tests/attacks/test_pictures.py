@@ -1,16 +1,15 @@
-"""What a gallery shows is what was found, in its place; and a batch counts once."""
+"""What a gallery shows is what was found, in its place."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import torch
 
 from dpdl.attacks.harness import Reconstructions
-from dpdl.attacks.metrics import ImageScore
 from dpdl.attacks.pictures import TRUTH, by_agent, by_round
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.tables import _means
 from dpdl.attacks.targets import AttackCase
 
 
@@ -55,6 +54,20 @@ def test_agents_are_columns_of_the_first_round_beside_a_guess() -> None:
     assert list(shown.values()) == [0.8, 0.4, 0.25]
 
 
-def test_images_of_a_batch_count_once() -> None:
-    scores = [ImageScore(mse, 0.0, 0.0, 0.0) for mse in (1.0, 3.0, 5.0, 5.0, 0.0, 2.0)]
-    assert _means(scores, outcome(5, 2, 1.0)) == [2.0, 5.0, 1.0]
+def test_at_most_six_agents_stand_beside_each_other() -> None:
+    truth = torch.full((8, 1, 1, 12, 12), 0.5)
+    none = torch.zeros(8, 0, dtype=torch.int64)
+    case = AttackCase("mm", 2, 1)
+    many = Reconstructions(case, "peel", truth, truth, none, none, torch.zeros(8))
+    found = by_agent([attacked(many)])
+    assert len(found.columns) == 6 and set(map(len, found.rows.values())) == {6}
+    assert list(found.rows)[1] == "ND-MM"
+    assert repr(found) == "Gallery('Round 2, batches of 1', 3 rows of 6 images)"
+
+
+def test_a_round_that_was_not_attacked_by_a_scenario_is_an_empty_cell() -> None:
+    first, other = outcome(5, 1, 0.8), outcome(9, 1, 0.4)
+    other = replace(other, case=AttackCase("mm", 9, 1))
+    found = by_round([attacked(first, other)])
+    assert found.rows["ND-CG"][1] is None and found.rows["ND-MM"][0] is None
+    assert found.captions["ND-MM"][0] == "" and found.captions["ND-MM"][1]

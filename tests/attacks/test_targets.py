@@ -13,6 +13,7 @@ from dpdl.attacks.recorded import Recording
 from dpdl.attacks.targets import offered, target
 from dpdl.errors import InputError
 from dpdl.training.recording import RecordingRequest, with_batches_of
+from tests.attacks.runs import gradient, record_clear
 
 OPTIONS = {
     "dataset": "digits",
@@ -94,3 +95,63 @@ def test_steps_that_do_not_show_are_refused_with_a_reason(tmp_path: Path) -> Non
     recording, _ = recorded("async-dpsgd", tmp_path / "run", RecordingRequest((2,)))
     with pytest.raises(InputError, match="an agent talks in few rounds"):
         target(recording, "step", 2, None, 0)
+
+
+@pytest.fixture(scope="module")
+def clear(tmp_path_factory) -> tuple[Path, dpdl.Result]:
+    return record_clear(tmp_path_factory.mktemp("runs") / "clear")
+
+
+def test_a_recorded_cross_gradient_is_that_of_the_private_batch_at_the_sent_model(
+    clear,
+) -> None:
+    path, result = clear
+    recording = Recording(path / "recording")
+    found = target(recording, "cg", 3, 2, agent=1)
+    expected = gradient(result, found.model, 1, 2, 3)
+    torch.testing.assert_close(found.direction, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_an_eavesdropper_isolates_the_self_gradient_of_algorithm_1(clear) -> None:
+    path, result = clear
+    recording = Recording(path / "recording")
+    found = target(recording, "self", 3, 1, agent=2)
+    own = gradient(result, found.model, 2, 1, 3)
+    assert torch.cosine_similarity(found.direction, own, dim=0) > 0.9999
+    mixed = target(recording, "mm", 3, 1, agent=2)
+    assert (
+        torch.cosine_similarity(mixed.direction, own, dim=0) < 0.999
+    )  # the neighbours' answers are in it
+
+
+def test_a_step_is_the_gradient_for_algorithms_that_send_models(tmp_path: Path) -> None:
+    request = RecordingRequest((1,), (2,))
+    recording, result = recorded("dp-dpsgd", tmp_path / "run", request)
+    assert offered(recording, 1, 2) == ["step"]
+    found = target(recording, "step", 1, 2, agent=0)
+    assert (
+        torch.cosine_similarity(
+            found.direction, gradient(result, found.model, 0, 2, 1), dim=0
+        )
+        > 0.9999
+    )
+    with pytest.raises(InputError, match="dp-dpsgd sends model only"):
+        target(recording, "cg", 1, 2, agent=0)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "batch", "hint"),
+    [
+        ("cgg", 1, "Did you mean 'cg'"),
+        ("cg", 9, "not recorded with batches of 9"),
+    ],
+)
+def test_what_a_recording_does_not_allow_is_refused(
+    clear, scenario: str, batch: int, hint: str
+) -> None:
+    with pytest.raises(InputError, match=hint):
+        target(Recording(clear[0] / "recording"), scenario, 3, batch, 0)
+
+
+def test_momenta_and_cross_gradients_are_offered_where_they_were_sent(clear) -> None:
+    assert offered(Recording(clear[0] / "recording"), 3, 1) == ["cg", "mm", "self"]

@@ -15,7 +15,7 @@ from dpdl.audit.algebra import (
     derivable,
     derive,
     listener,
-    public,
+    public_facts,
 )
 from dpdl.audit.ears import Ears
 from dpdl.audit.game import Game
@@ -33,7 +33,7 @@ def rows_of(
 ) -> tuple[list[Tensor], Listener]:
     """What the adversary computes in every round, with every second canary in."""
     ears = Ears(who, played.graph, played.agent)
-    known = listener(ears, replace(public(played), **otherwise))
+    known = listener(ears, replace(public_facts(played), **otherwise))
     return [known.listen(heard) for heard in played.play(PRESENT, ears)], known
 
 
@@ -83,7 +83,7 @@ def test_a_canary_moves_every_row_by_its_signal(
 def test_k_is_that_of_answers_orthogonal_to_the_reference(
     name: str, cosine: float
 ) -> None:
-    known = public(game(question(name, RING, canaries=CANARIES), 1.0))
+    known = public_facts(game(question(name, RING, canaries=CANARIES), 1.0))
     own = float(RING.W[0, 0])
     expected = (1 - own) / 2 + own / (1 + math.exp(cosine))
     assert known.expected_k(0) == pytest.approx(expected, rel=1e-15)
@@ -93,7 +93,7 @@ def test_rows_without_a_record_are_noise_of_the_declared_size() -> None:
     honest = game(question("dpdl-sound", RING, canaries=2000, rounds=3), 3.0)
     played = replace(honest, company=0)
     ears = Ears(EAVESDROPPER, RING, 0)
-    known = listener(ears, public(played))
+    known = listener(ears, public_facts(played))
     rows = torch.stack(
         [known.listen(heard) for heard in played.play(np.zeros(0, np.bool_), ears)]
     )
@@ -102,7 +102,7 @@ def test_rows_without_a_record_are_noise_of_the_declared_size() -> None:
 
 def test_one_neighbour_on_a_ring_cannot_undo_momenta() -> None:
     played = game(question("dpdl", RING, canaries=CANARIES), 1.0)
-    known = Links(public(played), Ears(ONE, RING, 0))
+    known = Links(public_facts(played), Ears(ONE, RING, 0))
     assert known.signal[0] == 1.0
     assert (
         len(known.signal) == 2
@@ -133,5 +133,5 @@ def test_the_algebra_is_that_of_dpdl_without_decay() -> None:
 
 def test_final_models_of_a_complete_graph_show_the_sum_of_all_updates_only() -> None:
     played = game(question("dpdl", canaries=CANARIES), 1.0)
-    known = listener(Ears(FINAL, played.graph, 0), public(played))
+    known = listener(Ears(FINAL, played.graph, 0), public_facts(played))
     assert known.signal == pytest.approx([known.signal[0]] * 4)

@@ -10,6 +10,7 @@ from dpdl.audit import AuditResult
 from dpdl.audit.certify import clopper_pearson, gdp, gdp_epsilon, upper_rate
 from dpdl.errors import InputError
 from dpdl.privacy.accounting import Step, epsilon
+from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.threats import EAVESDROPPER
 
 both = pytest.mark.parametrize("certify", [clopper_pearson, gdp])
@@ -65,7 +66,8 @@ def test_randomised_response_is_why_gdp_is_only_an_estimate() -> None:
     assert 0.9 < by_counting.epsilon <= truth
     assert by_gdp.epsilon > 5
     result = AuditResult(
-        EAVESDROPPER, 1.0, 1.0, 0, None, truth, by_counting, by_gdp, 1.0, 1.0, None
+        *(EAVESDROPPER, 1.0, 1.0, 0, UNKNOWN, Epsilon(truth)),
+        *(by_counting, by_gdp, 1.0, 1.0, None),
     )
     assert result.certified == by_counting.epsilon
     assert not result.refutes_proof and "stays below" in result.verdict

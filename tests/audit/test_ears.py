@@ -1,3 +1,5 @@
+"""An adversary hears what its threat model may see, and nothing else."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,9 +8,7 @@ import torch
 
 from dpdl import graph as graphs
 from dpdl.audit.ears import Ears, Tap
-from dpdl.audit.randomness import OwnNoise, Renamed, at_home
 from dpdl.net import Leaving
-from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.privacy.threats import threat
 from tests.audit.worlds import game, question
 
@@ -94,32 +94,6 @@ def test_a_coalition_knows_the_noise_that_it_draws_and_no_other(name: str) -> No
         )
 
 
-def test_link_noise_is_known_with_one_sign_whichever_end_drew_last() -> None:
-    row, drawn = torch.zeros(8), torch.zeros(8)
-    Reproducible(2).perturb(drawn, 1.0, "link", 1, 0, 1, into=drawn)
-    for std in (2.0, -2.0):
-        overheard = OwnNoise(Reproducible(2), frozenset({1}))
-        overheard.perturb(row.clone(), std, "link", 1, 0, 1, into=torch.empty(8))
-        assert overheard.take()["link of their own"][0, 1] == pytest.approx(
-            drawn, abs=1e-5
-        )
-        assert overheard.take() == {}
-
-
-def test_a_rehearsal_repeats_itself_and_never_the_run() -> None:
-    for randomness in (Reproducible(3), Secure(), Renamed(Reproducible(3), "run")):
-        home = at_home(randomness, "home")
-        assert home.repeatable
-        numbers = [
-            home.uniform(5, "batch", 1, 2),
-            home.uniform(5, "batch", 1, 2),
-            randomness.uniform(5, "batch", 1, 2),
-        ]
-        assert np.array_equal(numbers[0], numbers[1]) and not np.array_equal(
-            numbers[0], numbers[2]
-        )
-
-
 def test_a_tap_keeps_the_row_of_every_message_until_it_is_taken() -> None:
     tap = Tap(Ears(threat("eavesdropper"), RING, 0))
     rows = torch.arange(6.0).view(3, 2)
@@ -145,3 +119,9 @@ def test_several_messages_on_one_link_and_channel_are_all_kept() -> None:
     assert [
         float(heard[channel][0, 1][0]) for channel in ("gossip", "gossip#2", "gossip#3")
     ] == [0, 1, 2]
+
+
+def test_a_coalition_is_of_the_first_neighbours_and_an_eavesdropper_has_none() -> None:
+    assert Ears(threat("neighbours:1"), RING, 0).coalition == {1}
+    assert Ears(threat("neighbours:9"), RING, 0).coalition == {1, 4}
+    assert Ears(threat("eavesdropper"), RING, 0).coalition == frozenset()

@@ -13,7 +13,7 @@ from dpdl import graph as graphs
 from dpdl.algorithms import DPDL, SoundDPDL
 from dpdl.audit import (
     Game,
-    attack,
+    attack_canaries,
     audit,
     clopper_pearson,
     gdp,
@@ -29,6 +29,7 @@ from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.keys import generator
 from dpdl.planning.privacy_model import PrivacyModel
+from dpdl.privacy.epsilon import UNKNOWN
 from dpdl.privacy.noise import Reproducible, Secure
 from dpdl.privacy.sampling import FixedSize
 from dpdl.privacy.theorem1 import Theorem1
@@ -87,7 +88,7 @@ def test_measured_distinguishability_is_one_over_sigma_eff(
 ) -> None:
     sigma = 8.0
     q = question(name, graph, canaries=1600, rounds=12)
-    scores = attack(game(q, sigma), listener, seed=3)
+    scores = attack_canaries(game(q, sigma), listener, seed=3)
     expected = attainable(q, sigma, listener)
     assert 1 / scores.mu == pytest.approx(expected, rel=0.03)
     measured = scores.sigma_eff(0.99)
@@ -119,19 +120,19 @@ def test_honest_code_is_not_refuted(
     )
     sigma = 60.0 if name == "dpdl" else 6.0  # its bound begins with more noise
     result = audit(q.with_noise(sigma), theorem1(q), listener, seed=3)
-    assert math.isfinite(result.proven)
-    assert result.certified == result.by_counting.epsilon <= result.proven
+    assert result.proven.bounded
+    assert result.certified == result.by_counting.epsilon <= result.proven.value
     assert not result.refutes_proof
     assert (result.sigma_eff_measured is None) == (rate < 1)
     if name == "dpdl-sound" and listener == EAVESDROPPER and rate == 1:
-        assert result.by_gdp.epsilon > 0.25 * result.proven
+        assert result.by_gdp.epsilon > 0.25 * result.proven.value
 
 
 def test_secure_noise_passes_too() -> None:
     q = question("dpdl-sound", COMPLETE, canaries=1000)
     noisy = q.with_noise(4.0)
     result = audit(noisy, theorem1(q), EAVESDROPPER, randomness=Secure())
-    assert 0 < result.certified <= result.proven
+    assert 0 < result.certified <= result.proven.value
 
 
 def test_calibrated_noise_gives_away_what_equal_noise_does() -> None:
@@ -193,14 +194,14 @@ def test_long_games_of_other_algorithms_are_attacked_too() -> None:
         delta=0.1,
     )
     result = audit(q.with_noise(2.0), None, EAVESDROPPER, seed=1)
-    assert result.claimed is None and not result.refutes_claim
-    assert 0.2 * result.proven < result.certified <= result.proven
+    assert result.claimed == UNKNOWN and not result.refutes_claim
+    assert 0.2 * result.proven.value < result.certified <= result.proven.value
     assert result.verdict.startswith("The attack certifies epsilon >= ")
 
 
 def test_the_same_seed_gives_the_same_scores() -> None:
     played = game(question("dpdl", RING, canaries=100, batch=30), 1.0)
-    one, two = (attack(played, EAVESDROPPER, seed=4) for _ in range(2))
+    one, two = (attack_canaries(played, EAVESDROPPER, seed=4) for _ in range(2))
     assert np.array_equal(one.inside, two.inside) and np.array_equal(
         one.outside, two.outside
     )
@@ -213,7 +214,7 @@ def test_what_cannot_be_audited_is_refused() -> None:
     with pytest.raises(InputError, match="at least 20"):
         honest_game(replace(q, size=3), 0, Reproducible(0))
     with pytest.raises(InputError, match="canaries must be"):
-        attack(
+        attack_canaries(
             game(question("dpdl", RING, canaries=100, records=50), 1.0), EAVESDROPPER
         )
     secret = question("decor", RING, canaries=100).with_noise(1.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from dpdl.audit import Game, attack, clopper_pearson
+from dpdl.audit import Game, attack_canaries, clopper_pearson
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.clip import PerChunk, Unclipped
 from dpdl.privacy.noise import Randomness, Reproducible
@@ -44,7 +44,7 @@ def setting(name: str, rounds: int = 2, alpha: float = 1.5) -> PrivacyModel:
 
 
 def certified(played: Game, listener: Threat = EAVESDROPPER) -> float:
-    scores = attack(played, listener, seed=1)
+    scores = attack_canaries(played, listener, seed=1)
     return clopper_pearson(scores.inside, scores.outside, DELTA, CONFIDENCE).epsilon
 
 

@@ -34,6 +34,8 @@ def test_values_are_read_as_in_the_file() -> None:
     scrap = Scrap(1, AgentScores("accuracy", **VALUES))
     assert scrap["accuracy"]["worst"] == 0.25
     assert scrap["after"] == 2
+    assert "accuracy" in scrap
+    assert "score" not in scrap
     with pytest.raises(KeyError):
         scrap["score"]
     with pytest.raises(TypeError):

@@ -28,9 +28,9 @@ def test_every_record_has_one_agent_at_most(blobs: Dataset) -> None:
 
 
 def test_no_agent_gets_less_than_a_batch_or_ten(blobs: Dataset) -> None:
-    e = resolved(partition="dirichlet-class", alpha_d=0.05)
+    e = resolved(partition="dirichlet-class", alpha_d=0.5)
     assert min(map(len, split(e, blobs, 10))) >= FEWEST_RECORDS
-    e = resolved(partition="dirichlet-class", alpha_d=0.05, batch=40)
+    e = resolved(partition="dirichlet-class", alpha_d=1.0, batch=40)
     assert min(map(len, split(e, blobs, 10))) >= 40
 
 

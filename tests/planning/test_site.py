@@ -54,4 +54,4 @@ def test_a_site_does_not_show_records(blobs: Dataset) -> None:
     site = planned(blobs).everybody
     assert "tensor" not in repr(site)
     assert repr(site.records[0]) == "AgentRecords(private)"
-    assert repr(site.tests[0]) == "TestRecords(private)"
+    assert repr(site.tests[0]) == "EvaluationRecords(private)"

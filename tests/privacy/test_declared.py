@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
@@ -21,7 +20,6 @@ from dpdl.privacy.declared import (
     parse,
     rounded,
 )
-from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.sampling import Poisson
 from dpdl.tasks.data import Dataset
 from tests.training.small import changed
@@ -43,23 +41,6 @@ from tests.training.small import changed
 def test_default_is_the_number_cut_to_two_digits(count: int, said: int) -> None:
     assert rounded(count) == said
     assert said <= count <= most_records(said)
-
-
-def test_one_record_more_leaves_the_draw_of_the_others_as_it_is() -> None:
-    """The root of it: with a rate of B / len(records) the coins of all others would be read differently."""
-    sampling = Poisson(20, (200,))
-    for t in range(1, 50):
-        before, after = (sampling.draw(n, Reproducible(5), t, 0) for n in (205, 206))
-        assert before.tolist() == [k for k in after if k < 205]
-
-
-def test_rate_is_that_of_the_declared_number_and_at_most_one() -> None:
-    assert Poisson(20, (200, 10)).rate(0) == 0.1
-    assert Poisson(20, (200, 10)).rate(1) == 1.0
-    drawn = [
-        len(Poisson(50, (100,)).draw(110, Reproducible(1), t, 0)) for t in range(400)
-    ]
-    assert np.mean(drawn) == pytest.approx(55, rel=0.03)
 
 
 def of_size(total: int, **options) -> tuple:

@@ -14,7 +14,7 @@ from tests.reference import pld
 
 DELTA = 1e-5
 MANY = [
-    Rounds(100.0, 0.001, 100_000),  # a thousandth of a usual grid's point per round
+    Rounds(100.0, 0.001, 100_000),  # a thousandth of a default grid's point per round
     Rounds(20.0, 0.001, 3000),
     Rounds(1000.0, 0.001, 100_000),
     Rounds(50.0, 0.5, 5000),
@@ -76,13 +76,13 @@ def test_a_grid_four_times_finer_changes_less_than_a_part_in_a_thousand() -> Non
     ("sigma", "rate", "count"),
     [(8.09, 0.036, 1000), (40.0, 0.04, 300), (1.2, 0.1, 2000)],
 )
-def test_where_a_usual_grid_is_good_its_value_is_kept_to_the_bit(
+def test_where_a_default_grid_is_good_its_value_is_kept_to_the_bit(
     sigma: float, rate: float, count: int, relation: str
 ) -> None:
     rounds = (Rounds(sigma, rate, count),)
     assert (
         losses.epsilon(rounds, DELTA, relation)
-        == losses._on_usual_grids(rounds, DELTA, relation)[0]
+        == losses._on_default_grids(rounds, DELTA, relation)[0]
     )
 
 
@@ -90,10 +90,10 @@ def test_a_gain_of_less_than_a_percent_changes_nothing() -> None:
     rounds = (
         Rounds(300.0, 0.0436, 4200),
     )  # the grid is suspected, but costs half a percent only
-    usual, grid = losses._on_usual_grids(rounds, DELTA, "replace-one")
+    found, grid = losses._on_default_grids(rounds, DELTA, "replace-one")
     assert losses.GOOD * grid > losses._deviation(rounds, "replace-one")
-    assert losses._on_grid(rounds, DELTA, "replace-one", grid / 4) < usual
-    assert losses.epsilon(rounds, DELTA, "replace-one") == usual
+    assert losses._on_grid(rounds, DELTA, "replace-one", grid / 4) < found
+    assert losses.epsilon(rounds, DELTA, "replace-one") == found
 
 
 def test_a_delta_below_what_doubles_resolve_is_left_to_renyi() -> None:
@@ -111,7 +111,7 @@ def test_a_delta_below_what_doubles_resolve_is_left_to_renyi() -> None:
 )
 def test_what_no_grid_can_hold_is_left_to_renyi(kind: Rounds) -> None:
     rounds = (kind,)
-    assert losses._on_usual_grids(rounds, DELTA, "add-remove")[0] == math.inf
+    assert losses._on_default_grids(rounds, DELTA, "add-remove")[0] == math.inf
     assert (
         losses.epsilon(rounds, DELTA, "add-remove")
         == renyi.epsilon(renyi.poisson(rounds), DELTA)

@@ -149,16 +149,6 @@ def test_a_batch_larger_than_the_records_counts_as_all_of_them() -> None:
         assert replace(HONEST, sampling=sampler).step(0, Effect(1.0)).rate == 1
 
 
-@pytest.mark.parametrize("size", [0, -1, 2.5, math.nan, True])
-def test_a_batch_size_that_is_none_does_not_construct(size) -> None:
-    for kind in (Poisson, FixedSize):
-        with pytest.raises(InputError, match="batch must be"):
-            kind(size, RECORDS)
-    for kind in (Poisson, FixedSize):
-        with pytest.raises(InputError, match="records must be"):
-            kind(8, (100, 0))
-
-
 # ------------------------------------------------------------------ a sigma that is none
 @pytest.mark.parametrize("sigma", NUMBERS)
 def test_a_sigma_that_is_none_does_not_construct(sigma: float) -> None:
@@ -221,8 +211,8 @@ EDGE = {
     "planning/plan.py": "makes the randomness",
     "planning/noise_rule.py": "chooses the rule for sigma",
     "experiment/experiment.py": "checks what was asked for",
-    "folder/bill.py": "reads the header of a ledger of format 1",
-    "folder/verify.py": "reads the header of a ledger of format 1",
+    "folder/ledger_lines.py": "reads the header of a ledger",
+    "folder/verify.py": "reads the experiment beside a ledger of format 1",
 }
 """Where an option's word is compared, and what for."""
 

@@ -22,7 +22,6 @@ from dpdl.privacy.noise import (
     perturb_by_key,
     perturb_on_grid,
 )
-from dpdl.privacy.sampling import FixedSize, Poisson
 from tests.privacy.rows import KEY
 from tests.privacy.rows import drawn as drawn_on_grid
 
@@ -320,28 +319,6 @@ def test_secure_uniforms_are_uniform() -> None:
     assert values.min() >= 0
     assert values.max() < 1
     assert stats.kstest(values, "uniform").pvalue > 1e-4
-
-
-@pytest.mark.parametrize("randomness", BOTH)
-def test_poisson_takes_every_record_at_the_public_rate(randomness) -> None:
-    sizes, hits = [], np.zeros(50)
-    for t in range(2_000):
-        picked = Poisson(10, (50,) * 5).draw(50, randomness, t, 4)
-        sizes.append(len(picked))
-        hits[picked] += 1
-    assert np.mean(sizes) == pytest.approx(10, abs=0.4)
-    assert np.var(sizes) == pytest.approx(50 * 0.2 * 0.8, rel=0.2)
-    assert np.abs(hits / 2_000 - 0.2).max() < 0.05
-
-
-@pytest.mark.parametrize("randomness", BOTH)
-def test_fixed_size_takes_exactly_b_different_records(randomness) -> None:
-    hits = np.zeros(20)
-    for t in range(1_000):
-        picked = FixedSize(5, (20,)).draw(20, randomness, t, 0)
-        assert len(set(picked)) == 5
-        hits[picked] += 1
-    assert np.abs(hits / 1_000 - 0.25).max() < 0.07
 
 
 @pytest.mark.parametrize("randomness", BOTH)

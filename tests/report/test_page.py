@@ -278,9 +278,8 @@ def test_nothing_is_fetched_for_a_page(
     older: RunFolder, tmp_path: Path, monkeypatch
 ) -> None:
     monkeypatch.setenv("DPDL_DATA", str(tmp_path / "empty"))
-    facts = older.facts()
-    facts["experiment"]["dataset"] = "mnist"
-    older.experiment_path.write_text(json.dumps(facts))
+    facts = older.facts().with_options(dataset="mnist")
+    older.experiment_path.write_text(json.dumps(facts.to_json()))
     why = make_class_counts(older)
     assert why == "the data set is not here; get it with dpdl data fetch mnist."
     html = of_run(SUMMARY, SETTINGS, older.path, why).html

@@ -159,8 +159,8 @@ def test_lr_times_rounds_is_what_was_drawn_for_the_rounds_of_the_experiment() ->
         assert values["lr"] * values["rounds"] == pytest.approx(
             plain.values(k)["lr"] * 8, rel=1e-3
         )
-    usual = budget_search(replace(BUDGET, lr=0.7), 50, "clip")
+    default = budget_search(replace(BUDGET, lr=0.7), 50, "clip")
     for k in range(50):
-        values = usual.values(k)
+        values = default.values(k)
         assert values["lr"] * values["rounds"] == pytest.approx(0.7 * 8, rel=1e-3)
         assert values["clip"] == make_search(BUDGET, "clip", 50).values(k)["clip"]

@@ -264,7 +264,7 @@ def test_wrong_input_gets_one_sentence_and_exit_code_2(
     monkeypatch.chdir(tmp_path)
     x = np.random.default_rng(0).random(shape, dtype=np.float32)
     np.savez("own.npz", x=x, y=np.arange(60) % 3)
-    usual = [
+    default = [
         "--dataset",
         "own.npz",
         "--agents",
@@ -277,7 +277,7 @@ def test_wrong_input_gets_one_sentence_and_exit_code_2(
         "1",
     ]
     code, out, err = command(
-        monkeypatch, capsys, "run", *usual, "--model", model, "--quiet"
+        monkeypatch, capsys, "run", *default, "--model", model, "--quiet"
     )
     assert code == 2 and out == ""
     assert err.startswith("error: ") and err.count("\n") == 1

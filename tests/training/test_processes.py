@@ -18,6 +18,7 @@ import torch
 from dpdl.folder.checkpoint import Checkpoint
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.verify import verify
+from tests.commands import dpdl
 from tests.sites import write_sites, write_test
 
 HOME = Path(__file__).parents[2]
@@ -180,7 +181,7 @@ def last_of(home: Path) -> Checkpoint:
 
 
 def test_a_process_reads_the_files_of_its_own_sites_only(
-    pair: Pair, tmp_path: Path
+    pair: Pair, monkeypatch, capsys, tmp_path: Path
 ) -> None:
     """Each process has a folder with its own site's file and nothing of the other's."""
     sites = ["--sites", "site0.npz,site1.npz", "--dataset", "digits"]
@@ -199,14 +200,10 @@ def test_a_process_reads_the_files_of_its_own_sites_only(
         folders=homes[1:],
     )
     assert [code for code, _, _ in ended] == [0, 0], ended
-    alone = subprocess.run(
-        [sys.executable, "-m", "dpdl", *words],
-        cwd=homes[0],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found, expected = json.loads(ended[0][1]), json.loads(alone.stdout)
+    monkeypatch.chdir(homes[0])
+    code, alone, err = dpdl(monkeypatch, capsys, *words)
+    assert code == 0, err
+    found, expected = json.loads(ended[0][1]), json.loads(alone)
     for fact in ("accuracy", "train_loss", "consensus_distance", "epsilon"):
         assert found[fact] == expected[fact]
     models = [last.state["x"] for last in map(last_of, homes[:2])]

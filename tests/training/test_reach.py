@@ -1,15 +1,31 @@
-"""A round is given state, batches, a net and a gradient, and finds nothing else from there."""
+"""A round is given state, batches, a net and a gradient, and finds nothing else from there.
+
+The walk follows attributes, items, closures, methods, weak references, and the frames of generators.
+It does not follow the globals of functions, classes and modules, nor the stack: Python shows these to
+any code. Therefore our own algorithms must not use them, which is checked in their source.
+"""
 
 from __future__ import annotations
 
+import ast
+import functools
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
 
 import pytest
 import torch
 
+from dpdl import algorithms
 from dpdl.folder.ledger import Ledger
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.states import States
@@ -35,7 +51,7 @@ NEIGHBOURS = 50_000
 
 
 def inside(thing: object) -> Iterator[object]:
-    """What an algorithm gets at by attributes, items, closures and bound methods."""
+    """What an algorithm gets at by attributes, items, closures, bound methods and generators."""
     if isinstance(thing, dict):
         yield from thing.values()
         yield from thing.keys()
@@ -47,6 +63,15 @@ def inside(thing: object) -> Iterator[object]:
     elif isinstance(thing, FunctionType):
         yield from (cell.cell_contents for cell in thing.__closure__ or ())
         yield from thing.__defaults__ or ()
+        yield from (thing.__kwdefaults__ or {}).values()
+        yield from vars(thing).values()
+    elif isinstance(thing, BuiltinFunctionType):
+        yield thing.__self__
+    elif isinstance(thing, GeneratorType) and thing.gi_frame is not None:
+        yield from thing.gi_frame.f_locals.values()
+    elif isinstance(thing, weakref.ref):
+        yield thing()
+    yield from getattr(thing, "__dict__", {}).values()
     for name in dir(thing):
         if name.startswith("__"):
             continue
@@ -59,6 +84,7 @@ def inside(thing: object) -> Iterator[object]:
 def reached(*start: object) -> list[object]:
     """Everything that can be got at; modules, classes and plain values are not entered."""
     plain = (ModuleType, type, str, bytes, int, float, complex, bool, type(None))
+    plain += (FrameType,)
     seen: dict[int, object] = {}
     left = list(start)
     while left:
@@ -73,14 +99,31 @@ def reached(*start: object) -> list[object]:
     return list(seen.values())
 
 
+class Unchanged:
+    """A codec that changes nothing."""
+
+    def encode(self, answers, visits, numbers):
+        return answers
+
+    def decode(self, got, like):
+        return got
+
+
+UNCHANGED = Unchanged()
+
+
 def looked_around(blobs: Dataset, placement, tmp_path: Path, **options) -> list[object]:
     """What the rounds of a run could get at, in all its processes."""
     p = planned(blobs, changed(rounds=2, **options))
     honest, found, lock = p.algorithm, [], threading.Lock()
 
     def round(self, state, batches, net, grad, t):
-        with lock:
-            found.extend(reached(state, batches, net, grad, t))
+        context = net.replies_as(UNCHANGED)
+        with context, lock:
+            parts = []
+            net.by_part(1, lambda part: parts.append(part) or {})
+            given = (state, batches, net, grad, t, net.on(net.graph), context, parts)
+            found.extend(reached(*given))
         return honest.round(state, batches, net, grad, t)
 
     curious = with_algorithm(p, altered(honest, round=round))
@@ -114,12 +157,88 @@ def test_a_round_sees_the_batches_of_the_agents_hosted_here_and_no_other_record(
 
 
 def test_the_walk_would_find_a_transport() -> None:
-    """The check can fail: through an attribute, a closure, a bound method or a list."""
+    """The check can fail: for everything that may hold another thing."""
     post = Post(Alone())
 
     class Careless:
         def __init__(self) -> None:
             self._hidden = {"deep": [lambda: post]}
 
-    for thing in (post.swap, Careless(), [post], lambda rows=post: rows):
-        assert any(isinstance(one, Alone | Post) for one in reached(thing))
+    class Slotted:
+        __slots__ = ("_hidden",)
+
+        def __init__(self) -> None:
+            self._hidden = post
+
+    def generator() -> Iterator[int]:
+        kept = post
+        yield 1
+        del kept
+
+    def keyword(*, to: Post = post) -> Post:
+        return to
+
+    def attribute() -> None: ...
+
+    attribute.kept = post
+    waiting = generator()
+    next(waiting)
+    ways = (
+        *(post.swap, Careless(), Slotted(), [post], lambda rows=post: rows, waiting),
+        *(keyword, attribute, functools.partial(print, post), weakref.ref(post)),
+        *([post].append, functools.cache(lambda: post)),
+    )
+    for thing in ways:
+        assert any(isinstance(one, Alone | Post) for one in reached(thing)), thing
+
+
+# ------------------------------------------------------------------ our own algorithms
+ALGORITHMS = Path(algorithms.__file__).parent
+LOOKING = {"gc", "inspect", "sys", "importlib", "ctypes", "threading", "socket"}
+"""Modules by which code looks at what it was not given."""
+ROUNDS = sorted(
+    file
+    for file in ALGORITHMS.glob("*.py")
+    if "def round(" in file.read_text("utf-8") or file.stem in ("muffliato", "base")
+)
+
+
+def ways_around(source: str) -> list[str]:
+    """Private attributes of other objects, special ones, and modules that look around."""
+    tree = ast.parse(source)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            of_itself = isinstance(node.value, ast.Name) and node.value.id == "self"
+            special = node.attr.startswith("__")
+            if (special or not of_itself) and node.attr not in ("__name__", "_replace"):
+                found.append(ast.unparse(node))
+        elif isinstance(node, ast.Import):
+            found += [a.name for a in node.names if a.name.split(".")[0] in LOOKING]
+        elif isinstance(node, ast.ImportFrom):
+            private = [a.name for a in node.names if a.name.startswith("_")]
+            looking = (node.module or "").split(".")[0] in LOOKING
+            found += private + [node.module or ""] * looking
+        elif isinstance(node, ast.Name) and node.id in ("globals", "vars", "getattr"):
+            found.append(node.id)
+    return found
+
+
+@pytest.mark.parametrize("file", ROUNDS, ids=lambda file: file.stem)
+def test_an_algorithm_uses_what_it_is_given_and_nothing_behind_it(file: Path) -> None:
+    assert ways_around(file.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "net._whole._net",
+        "net.send.__globals__",
+        "import gc",
+        "from inspect import stack",
+        "from dpdl.net.net import _EXITS",
+        "vars(net)",
+    ],
+)
+def test_a_way_around_would_be_found(line: str) -> None:
+    assert ways_around(line)

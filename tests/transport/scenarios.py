@@ -108,6 +108,44 @@ def a_lost_process_is_named(transport: Transport) -> object:
     return refused(transport, at(0), {2: like}, {2: 1}, like)
 
 
+def one_that_leaves_while_others_wait_is_named(transport: Transport) -> object:
+    if transport.rank == 2:
+        time.sleep(0.5)
+        return "left"
+    like = torch.zeros(1, 3)
+    began = time.monotonic()
+    found = refused(transport, at(0), {}, {2: 1}, like)
+    return found, time.monotonic() - began > 0.1
+
+
+def one_that_is_gone_stays_gone(transport: Transport) -> object:
+    """The other two can still talk to each other."""
+    if transport.rank == 2:
+        return "left"
+    like = torch.zeros(1, 3)
+    first = refused(transport, at(0), {}, {2: 1}, like)
+    other = 1 - transport.rank
+    sent = torch.full((1, 3), float(transport.rank))
+    got = transport.swap(at(1), {other: sent}, {other: 1}, like)
+    fine = got[other].equal(torch.full((1, 3), float(other)))
+    return first, fine, refused(transport, at(2), {}, {2: 1}, like)
+
+
+def a_message_that_nobody_expected_is_found(transport: Transport) -> object:
+    """Process 0 sends to process 1, which expects nothing; the next exchange shows it.
+
+    A transport may let the sender wait until its message is taken.
+    """
+    like = torch.zeros(1, 3)
+    if transport.rank == 0:
+        first = refused(transport, at(0), {1: like}, {}, like)
+        return first, refused(transport, at(1), {1: like}, {}, like)
+    if transport.rank == 1:
+        transport.swap(at(0), {}, {}, like)
+        return refused(transport, at(1), {}, {0: 1}, like)
+    return "nothing"
+
+
 def _to_one(transport: Transport, sent: Tensor, address: Address) -> object:
     """Process 0 sends something to process 1, which waits for one row of three float32."""
     like = torch.zeros(1, 3)
@@ -170,6 +208,9 @@ PLAYS: dict[str, Play] = {
         what_is_changed_after_a_swap_stays_at_home,
         a_late_process_is_waited_for,
         a_lost_process_is_named,
+        one_that_leaves_while_others_wait_is_named,
+        one_that_is_gone_stays_gone,
+        a_message_that_nobody_expected_is_found,
         rows_of_another_shape_are_refused,
         more_rows_are_refused,
         fewer_rows_are_refused,

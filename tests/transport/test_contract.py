@@ -85,6 +85,23 @@ def test_a_process_that_is_gone_is_named(played) -> None:
     assert played("a_lost_process_is_named") == ["lost 2", "lost 2", "left"]
 
 
+def test_a_process_that_leaves_while_others_wait_is_named(played) -> None:
+    waited = ["lost 2", True]
+    found = played("one_that_leaves_while_others_wait_is_named")
+    assert found == [waited, waited, "left"]
+
+
+def test_a_process_that_is_gone_stays_gone_and_the_others_go_on(played) -> None:
+    going = ["lost 2", True, "lost 2"]
+    assert played("one_that_is_gone_stays_gone") == [going, going, "left"]
+
+
+def test_a_message_that_nobody_expected_is_found_in_the_next_exchange(played) -> None:
+    sender, receiver, _ = played("a_message_that_nobody_expected_is_found")
+    assert set(sender) <= {"nothing", "lost 1"}
+    assert re.match(r"wrong 0: Process 0 .* number 1 was expected", receiver)
+
+
 @pytest.mark.parametrize("name", WAITING)
 def test_what_was_not_expected_is_refused(name: str, played) -> None:
     assert re.match(WAITING[name], played(name)[1])

@@ -67,7 +67,7 @@ class Effort:
 @final
 @dataclass(frozen=True)
 class Reconstructions:
-    """The result of a case: what was rebuilt and the truth, image by image in one order, normalised."""
+    """What was rebuilt in a case and the truth, image by image in one order, normalised."""
 
     case: AttackCase
     method: str

@@ -128,7 +128,7 @@ def rates_of(members: Numbers, others: Numbers) -> MemberRates:
 
 
 def thinned(count: int) -> npt.NDArray[np.int64]:
-    """At most POINTS of so many points: the first, the last, and most at the start, where FPR is low."""
+    """At most POINTS of so many points, with both ends, and most at the start, where FPR is low."""
     if count <= POINTS:
         return np.arange(count)
     half = POINTS // 2

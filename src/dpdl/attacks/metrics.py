@@ -5,9 +5,9 @@ pixel v in [0, 1]; *unit* values are the pixels v themselves. MSE is in normalis
 paper's tables, and depends on the normalisation: with MNIST's 0.5/0.5 it is 4 times that of the
 pixels. PSNR and SSIM do not depend on it.
 
-SSIM: Wang, Bovik, Sheikh, Simoncelli, "Image quality assessment: from error visibility to structural
-similarity" (2004), with the paper's window and constants, but without its down-sampling: our images
-are small already.
+SSIM: Wang, Bovik, Sheikh, Simoncelli, "Image quality assessment: from error visibility to
+structural similarity" (2004), with the paper's window and constants, but without its down-sampling:
+our images are small already.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pixels_of(data: Dataset) -> Pixels:
     if low == high:
         raise InputError(
             f"All values of data set {data.name} are {low:g}: black and white cannot "
-            "be told apart."
+            "be distinguished."
         )
     return Pixels((-low / (high - low),), (1 / (high - low),))
 
@@ -91,10 +91,8 @@ def ssim(x: Tensor, truth: Tensor) -> Tensor:
     smaller than 11 pixels are seen through the largest odd window that fits, with the same sigma.
     """
     x, truth = _pair(x, truth)
-    if (
-        min(float(x.min()), float(truth.min())) < 0
-        or max(float(x.max()), float(truth.max())) > 1
-    ):
+    low, high = min(x.min(), truth.min()), max(x.max(), truth.max())
+    if low < 0 or high > 1:
         raise InputError(
             "SSIM needs pixels in [0, 1]: use Pixels.to_unit on normalised images "
             "first."
@@ -148,11 +146,8 @@ def match(found: Tensor, truth: Tensor, labels: Labels | None = None) -> Tensor:
     found, truth = _pair(found, truth)
     # The fast formula cancels for images that are nearly equal.
     exact = "donot_use_mm_for_euclid_dist"
-    cost = (
-        torch.cdist(truth.flatten(1), found.flatten(1), compute_mode=exact)
-        .square()
-        .cpu()
-    )
+    distance = torch.cdist(truth.flatten(1), found.flatten(1), compute_mode=exact)
+    cost = distance.square().cpu()
     if labels is not None:
         of_found, of_truth = (y.detach().cpu().to(torch.int64) for y in labels)
         if len(of_found) != len(found) or not torch.equal(
@@ -233,27 +228,21 @@ def paired_test(ours: npt.ArrayLike, best_trivial: npt.ArrayLike) -> float:
     out. With n others, p is at least `2^-n`: fewer than 5 images cannot reach 0.05, and without any
     p is 1. Images must be independent.
     """
-    a, b = (
-        np.asarray(ours, dtype=np.float64),
-        np.asarray(best_trivial, dtype=np.float64),
-    )
-    if (
-        a.ndim != 1
-        or a.shape != b.shape
-        or not (np.isfinite(a).all() and np.isfinite(b).all())
-    ):
+    a = np.asarray(ours, dtype=np.float64)
+    b = np.asarray(best_trivial, dtype=np.float64)
+    finite = np.isfinite(a).all() and np.isfinite(b).all()
+    if a.ndim != 1 or a.shape != b.shape or not finite:
         raise InputError(
             "A paired test needs two lists of finite numbers, one per image: "
             f"{a.shape} and {b.shape}."
         )
     difference = (a - b)[a != b]
-    # Equal sizes share their mean rank, which may be a half; twice the rank is whole and counts sums
-    # without rounding.
+    # Equal sizes share their mean rank, which may be a half; twice the rank is whole, so sums are
+    # exact.
     ranks = np.rint(2 * rankdata(np.abs(difference))).astype(np.int64)
     against = int(ranks[difference > 0].sum())
-    share = np.zeros(
-        against + 1
-    )  # share[s]: probability that the ranks with random signs + add up to s
+    # share[s]: the probability that the ranks with random signs + add up to s.
+    share = np.zeros(against + 1)
     share[0] = 1.0
     for rank in ranks:
         share *= 0.5

@@ -48,8 +48,7 @@ class Attacked:
         """
         folder = RunFolder(self.run)
         if folder.finished:
-            stated = folder.summary()["epsilon"][EAVESDROPPER.key]
-            return Epsilon.from_json(stated)
+            return folder.summary().epsilon.against(EAVESDROPPER)
         return Epsilon(self.plan.privacy.worst(EAVESDROPPER))
 
     @cached_property

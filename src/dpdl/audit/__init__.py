@@ -1,22 +1,30 @@
-"""An audit of our own messages: worst-case records, an adversary, and a certified lower bound on epsilon.
+"""An audit of our own messages: a certified lower bound on epsilon.
 
-The accountant says what cannot be exceeded, if the proof and the code are right. The audit plays the definition of
-differential privacy with the code that runs, and says what is exceeded for certain.
+The accountant bounds epsilon from above, if the proof and the code are right. The audit plays the
+definition of differential privacy with the code that runs, worst-case records and an adversary. It
+bounds epsilon from below, with a stated confidence.
 """
 
 from dpdl.audit.certify import Certificate, clopper_pearson, gdp
 from dpdl.audit.game import Game
-from dpdl.audit.measure import attack, audit, auditable, honest_game, rehearse, try_one
-from dpdl.audit.records import Linear
+from dpdl.audit.measure import (
+    attack_canaries,
+    audit,
+    auditable,
+    honest_game,
+    rehearse,
+    try_one,
+)
+from dpdl.audit.records import LinearModel
 from dpdl.audit.result import AuditResult, Scores
 
 __all__ = [
     "AuditResult",
     "Certificate",
     "Game",
-    "Linear",
+    "LinearModel",
     "Scores",
-    "attack",
+    "attack_canaries",
     "audit",
     "auditable",
     "clopper_pearson",

@@ -1,18 +1,23 @@
-"""The adversary that knows DPDL's algebra: rows that a canary moves by a known amount, each with some noise.
+"""The adversary that knows DPDL's algebra: rows that a canary moves by a known amount.
 
-It turns what it heard in a round into p rows of d numbers, in units of C / B, the most a record can move a gradient.
-Its `signal` says how far a canary that took part moves its coordinate of every row. All it uses is what was heard and
-what is public: W, alpha, beta, eta, N, B, C. How noisy the rows are it learns at home.
+It turns what it heard in a round into p noisy rows of d numbers, in units of C / B, the most a
+record can move a gradient. Its `signal` is how far a canary that took part moves its coordinate of
+every row. All it uses is what was heard and what is public: W, alpha, beta, eta, N, B, C. How noisy
+the rows are it learns in rehearsals.
 
-Who hears cross-gradients has those of agent i directly. Momenta give more. With G = g~ of a round,
+Who hears cross-gradients has those of agent i directly. Momenta give more. With G = g~ of a round
+and b = w^(-1/2),
 
-    G^l = v~^l_t - beta sum_j w_lj v~^j_{t-1} = sum_{m in N_l} b_lm g_ddot^{lm} / N + alpha K^l r^l,   b = w^(-1/2),
+    G^l = v~^l_t - beta sum_j w_lj v~^j_{t-1}
+        = sum_{m in N_l} b_lm g_ddot^{lm} / N + alpha K^l r^l
 
-for every agent l whose neighbours' momenta are heard. Subtract the answers to l that are heard. What is left of agent i
-holds its self-gradient; what is left of a neighbour l whose answers are not heard holds g_ddot^{li}; the others hold
-noise, which is of use if it is not independent of the rest.
+for every agent l whose neighbours' momenta are heard. Subtract the answers to l that are heard.
+What is left of agent i holds its self-gradient; what is left of a neighbour l whose answers are not
+heard holds g_ddot^{li}; the others hold noise, which is of use if it is not independent of the
+rest.
 
-Who sees models only has x_{t+1} = W (x_t - eta v~_t), hence the mixed momenta (W x_t - x_{t+1}) / eta, hence W G.
+Who sees models only has x_{t+1} = W (x_t - eta v~_t), hence the mixed momenta
+(W x_t - x_{t+1}) / eta, hence W G.
 
 It needs one round at a time, where `dpdl.audit.learnt`, which knows no algebra, keeps many.
 """
@@ -36,9 +41,9 @@ from dpdl.audit.records import CROWDS
 from dpdl.graph import Graph
 
 SAMPLES_PER_ROW = 1000
-"""Numbers to learn from for every row: the loss against the best weights is then about 0.1 %."""
+"""Samples of a rehearsal per row: the weights are then within about 0.1 % of the best."""
 COORDINATES = 2000
-"""Of a rehearsal."""
+"""Parameters of the model in a rehearsal."""
 
 
 @final
@@ -51,7 +56,8 @@ class Public:
     agent: int  # who may have the record
     unit: float  # C / B
     own_cosine: float  # of an agent's own answer with its reference r
-    pull: float = 0.0  # how far the agent's known records move coordinate 0 of its gradient, in these units
+    # How far the agent's known records move coordinate 0 of its gradient, in these units.
+    pull: float = 0.0
 
     def b(self, i: int, j: int) -> float:
         """w_ij^(-1/2)."""
@@ -76,7 +82,7 @@ def derivable(algorithm: Algorithm) -> bool:
     return update is not None and update.exact
 
 
-def public(game: Game, crowd: str = "none") -> Public:
+def public_facts(game: Game, crowd: str = "none") -> Public:
     """What everybody knows of a game; its algorithm must be derivable.
 
     In `dpdl-sound` the own answer is r, and its cosine is 1. In `dpdl` it is nearly orthogonal
@@ -124,9 +130,8 @@ class Links:
         audible = {
             j for j in range(n) if any(ears.hears("momentum", j, k) for k in around[j])
         }
-        self._direct: list[Edge] = [
-            (i, k) for k in around[i] if ears.hears("gradient", i, k)
-        ]
+        answered = [k for k in around[i] if ears.hears("gradient", i, k)]
+        self._direct: list[Edge] = [(i, k) for k in answered]
         # Agents whose momentum can be undone, each with those of its answers that are heard.
         self._undone = {
             agent: [m for m in around[agent] if ears.hears("gradient", m, agent)]
@@ -151,7 +156,7 @@ class Links:
         return p.b(agent, i) / p.b(agent, agent) if hidden else 0.0
 
     def _exact(self, agent: int) -> bool:
-        """Whether only the perturbed self-gradient remains of an agent, so that its factor can be computed."""
+        """Whether only an agent's perturbed self-gradient remains; its factor is then known."""
         return self._public.update.noisy_reference and agent in self._complete
 
     def listen(self, heard: Heard) -> Tensor:
@@ -170,34 +175,36 @@ class Links:
         rest = momenta[agent].clone()
         for j in [agent, *p.neighbours(agent)]:
             if j in self._momenta:  # before the first round momenta are zero
-                rest.sub_(
-                    self._momenta[j],
-                    alpha=p.update.momentum * float(p.graph.W[agent, j]),
-                )
+                share = p.update.momentum * float(p.graph.W[agent, j])
+                rest.sub_(self._momenta[j], alpha=share)
         for m in self._undone[agent]:
             rest.sub_(heard["gradient"][m, agent], alpha=p.b(agent, m) / n)
         scale = p.b(agent, agent) / n
         if self._exact(agent):
             scale += p.update.alpha * self._k(agent, rest, heard)
         elif agent == p.agent and p.pull:
-            rest[0] -= (
-                p.update.alpha * self._k_of_others(agent, heard) * p.pull * p.unit
-            )
+            k = self._k_of_others(agent, heard)
+            rest[0] -= p.update.alpha * k * p.pull * p.unit
         return rest / scale
 
     def _k(self, agent: int, rest: Tensor, heard: Heard) -> float:
-        """K of `dpdl-sound`, exactly: what remains is r times a positive number, and a cosine asks for no more."""
+        """K of `dpdl-sound`, exactly.
+
+        What remains is r times a positive number, and a cosine needs no more.
+        """
         p = self._public
         k = float(p.graph.W[agent, agent]) / (1 + math.e)
         for m in self._undone[agent]:
-            cosine = float(
-                torch.cosine_similarity(heard["gradient"][m, agent], rest, dim=0)
-            )
+            row = heard["gradient"][m, agent]
+            cosine = float(torch.cosine_similarity(row, rest, dim=0))
             k += float(p.graph.W[agent, m]) / (1 + math.exp(cosine))
         return k
 
     def _k_of_others(self, agent: int, heard: Heard) -> float:
-        """What the answers that were heard add to K of `dpdl`, whose direction r the agent's known records tell."""
+        """The part of K of `dpdl` that is due to the answers that were heard.
+
+        The direction r is that of the agent's known records.
+        """
         p, k = self._public, 0.0
         for m in self._undone[agent]:
             row = heard["gradient"][m, agent]
@@ -219,22 +226,20 @@ class Models:
         moved[i] = p.b(i, i) / n + p.update.alpha * p.expected_k(i)
         self.signal: Numbers = p.graph.W @ moved
         self._W = torch.from_numpy(np.array(p.graph.W)).float()
-        self._x: Tensor | None = (
-            None  # before the first round models and momenta are zero
-        )
+        # Before the first round models and momenta are zero.
+        self._x: Tensor | None = None
         self._v: Tensor | None = None
 
     def listen(self, heard: Heard) -> Tensor:
         """Mixed momenta without the momenta of the round before."""
         x = torch.stack(list(heard["model"].values()))
-        x_before, v_before = (
-            self._x if self._x is not None else 0 * x,
-            self._v if self._v is not None else 0 * x,
-        )
-        self._x, self._v = x, (self._W @ x_before - x) / self._public.update.lr
-        return (
-            self._v - self._public.update.momentum * self._W @ v_before
-        ) / self._public.unit
+        zero = 0 * x
+        x_before = zero if self._x is None else self._x
+        v_before = zero if self._v is None else self._v
+        update = self._public.update
+        v = (self._W @ x_before - x) / update.lr
+        self._x, self._v = x, v
+        return (v - update.momentum * self._W @ v_before) / self._public.unit
 
 
 @final
@@ -261,23 +266,20 @@ class Derived:
 
 
 def derive(game: Game, ears: Ears, crowd: str = "none") -> Derived | None:
-    """An adversary that has learnt at home how noisy its rows are; None if it can compute none from what it hears."""
-    known = public(game, crowd)
+    """An adversary that has rehearsed how noisy its rows are; None if it hears too little."""
+    known = public_facts(game, crowd)
     signal = listener(ears, known).signal
     if not len(signal):
         return None
     rounds = 2 + SAMPLES_PER_ROW * len(signal) // COORDINATES
-    learnt, tried = (
-        Rehearsed(
-            covariance(np.hstack(list(_rows(home.play(NOBODY, ears), ears, known)))),
-            signal,
-        )
-        for home in (
-            replace(game.rehearsal(name, COORDINATES), rounds=rounds)
-            for name in ("deriving", "trying")
-        )
-    )
-    return Derived(ears, known, combine(learnt, tried), game.rounds)
+
+    def rehearsed(name: str) -> Rehearsed:
+        home = replace(game.rehearsal(name, COORDINATES), rounds=rounds)
+        rows = np.hstack(list(_rows(home.play(NOBODY, ears), ears, known)))
+        return Rehearsed(covariance(rows), signal)
+
+    weights = combine(rehearsed("deriving"), rehearsed("trying"))
+    return Derived(ears, known, weights, game.rounds)
 
 
 def _rows(played: Iterable[Heard], ears: Ears, known: Public) -> Iterator[Numbers]:

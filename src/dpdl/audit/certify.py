@@ -1,15 +1,16 @@
-"""From scores of records that were in and records that were out to a lower bound on epsilon, and to an estimate.
+"""From scores of records that were in and records that were out to a lower bound on epsilon.
 
-A test that says "in" above a threshold has a false positive rate and a false negative rate. (epsilon, delta)-DP bounds
-what both can be (Kairouz, Oh, Viswanath, 2015):
+A test that decides "in" above a threshold has a false positive rate and a false negative rate.
+(epsilon, delta)-DP bounds both (Kairouz, Oh, Viswanath, 2015):
 
     FPR + e^epsilon FNR >= 1 - delta      and      FNR + e^epsilon FPR >= 1 - delta.
 
-The threshold is chosen on one half of the records and the rates are measured on the other, with upper confidence
-bounds of Clopper and Pearson. So the bound by counting holds with the stated confidence, whatever the scores are, as
-long as the records are independent trials. It alone certifies. The other one reads the same two rates as a point on
-the trade-off curve of a Gaussian mechanism, which a mechanism need not have: randomised response with epsilon = 1 is
-rated above 5. It is an estimate, and so is the larger of the two.
+The threshold is chosen on one half of the records and the rates are measured on the other, with
+upper confidence bounds of Clopper and Pearson. So the bound by counting holds with the stated
+confidence, whatever the scores are, as long as the records are independent trials. It alone
+certifies. The other one, by GDP, reads the same two rates as a point on the trade-off curve of a
+Gaussian mechanism, which a mechanism need not have: randomised response with epsilon = 1 is rated
+above 5. It is an estimate, and so is the larger of the two.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import betaincinv, log_ndtr, ndtri
 
+from dpdl.audit.combine import Numbers
 from dpdl.errors import InputError
 
-Numbers = npt.NDArray[np.float64]
 Bound = Callable[[Numbers, Numbers], Numbers]
-"""Upper bounds on FPR and FNR -> lower bound on what is certified."""
+"""From upper bounds on FPR and FNR to a lower bound on what is certified."""
 
 
 @final
@@ -36,7 +37,8 @@ Bound = Callable[[Numbers, Numbers], Numbers]
 class Certificate:
     """An epsilon, and the errors that it was computed from.
 
-    By counting: with the stated confidence, no smaller epsilon holds for the delta. By GDP: an estimate of it.
+    By counting: with the stated confidence, no smaller epsilon holds for the delta. By GDP: an
+    estimate of it.
     """
 
     epsilon: float
@@ -50,10 +52,12 @@ class Certificate:
 def clopper_pearson(
     scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float
 ) -> Certificate:
-    """max(0, ln((1 - delta - FNR) / FPR), ln((1 - delta - FPR) / FNR)) at the upper bounds of both rates.
+    """The certified epsilon, from the upper bounds of both rates.
 
-    It assumes nothing about the mechanism. With n records out of the data in the certifying half it cannot exceed
-    about ln(n / 3.7) at 95 %, whatever the attack.
+        max(0, ln((1 - delta - FNR) / FPR), ln((1 - delta - FPR) / FNR))
+
+    It assumes nothing about the mechanism. With n records out of the data in the certifying half it
+    cannot exceed about ln(n / 3.7) at 95 %, whatever the attack.
     """
 
     def bound(fpr: Numbers, fnr: Numbers) -> Numbers:
@@ -66,11 +70,14 @@ def clopper_pearson(
 def gdp(
     scores_in: Numbers, scores_out: Numbers, delta: float, confidence: float
 ) -> Certificate:
-    """An estimate: the epsilon of mu-GDP with mu = Phi^-1(1 - FPR) - Phi^-1(FNR) at the upper bounds of both rates.
+    """An estimate: the epsilon of mu-GDP, from the upper bounds of both rates.
 
-    It assumes that the mechanism's trade-off curve is Gaussian (Dong, Roth, Su, 2022). That is so for linear algorithms
-    when every record takes part in every round; under Poisson sampling in the limit of many rounds only. Whether code
-    has the curve it should have is what an audit is to find out, so this refutes nothing.
+        mu = Phi^-1(1 - FPR) - Phi^-1(FNR)
+
+    It assumes that the mechanism's trade-off curve is Gaussian (Dong, Roth, Su, 2022). That is so
+    for linear algorithms when every record takes part in every round; under Poisson sampling in the
+    limit of many rounds only. Whether code has the curve it should have is what an audit is to find
+    out, so this refutes nothing.
     """
 
     def bound(fpr: Numbers, fnr: Numbers) -> Numbers:
@@ -82,7 +89,10 @@ def gdp(
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
-    """The epsilon of mu-GDP: delta = Phi(-epsilon / mu + mu / 2) - e^epsilon Phi(-epsilon / mu - mu / 2)."""
+    """The epsilon of mu-GDP.
+
+    delta = Phi(-epsilon / mu + mu / 2) - e^epsilon Phi(-epsilon / mu - mu / 2).
+    """
 
     def excess(epsilon: float) -> float:
         near, far = log_ndtr(-epsilon / mu + mu / 2), log_ndtr(-epsilon / mu - mu / 2)
@@ -113,7 +123,7 @@ def _certify(
     bound: Bound,
     epsilon: Callable[[float], float],
 ) -> Certificate:
-    """Choose with the even records, certify with the odd ones: nothing that certifies has been looked at before."""
+    """Choose with the even records; certify with the odd ones, which nothing was chosen by."""
     if not 0 < confidence < 1:
         raise InputError(
             f"confidence must be strictly between 0 and 1, not {confidence!r}."
@@ -142,10 +152,9 @@ def _upper_rates(
     scores_in: Numbers, scores_out: Numbers, thresholds: Numbers, confidence: float
 ) -> tuple[Numbers, Numbers]:
     """Upper bounds on FPR and FNR of "in when the score is above", for every threshold."""
-    positives = len(scores_out) - np.searchsorted(
-        np.sort(scores_out), thresholds, "right"
-    )
+    below = np.searchsorted(np.sort(scores_out), thresholds, "right")
+    positives = len(scores_out) - below
     negatives = np.searchsorted(np.sort(scores_in), thresholds, "right")
-    return upper_rate(positives, len(scores_out), confidence), upper_rate(
-        negatives, len(scores_in), confidence
-    )
+    fpr = upper_rate(positives, len(scores_out), confidence)
+    fnr = upper_rate(negatives, len(scores_in), confidence)
+    return fpr, fnr

@@ -1,4 +1,4 @@
-"""One number out of several rows: the best linear combination, with weights that are learnt and never given."""
+"""One number out of several rows: the best linear combination, with weights that are learnt."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import torch
 Numbers = npt.NDArray[np.float64]
 
 RIDGE = 1e-8
-"""Noise that is added to every row, as a share of its variance. Rounding, which is no signal, must stay below it."""
+"""Noise added to a row, as a share of its variance, so that rounding is not taken for signal."""
 
 
 @final
 @dataclass(frozen=True)
 class Combination:
-    """One number per coordinate, with unit noise, that a record that takes part moves by `mu` = 1 / sigma_eff."""
+    """One number per coordinate, with unit noise; a record that takes part moves it by `mu`.
+
+    `mu` is 1 / sigma_eff.
+    """
 
     weights: Numbers
     mu: float
@@ -29,7 +32,10 @@ class Combination:
         return np.asarray(self.weights @ rows)
 
     def score(self, rows: Numbers, rate: float) -> Numbers:
-        """log(1 - q + q exp(mu s - mu^2 / 2)): the log-likelihood ratio of a sampled Gaussian, the optimal test."""
+        """log(1 - q + q exp(mu s - mu^2 / 2)), for the combined row s and the sampling rate q.
+
+        This is the log-likelihood ratio of a sampled Gaussian: the optimal test.
+        """
         gain = self.mu * self(rows) - self.mu**2 / 2
         if rate >= 1:
             return gain
@@ -39,14 +45,18 @@ class Combination:
 def covariance(rows: Numbers) -> Numbers:
     """The mean product of any two rows: (p, n) -> (p, p). Rows have mean zero.
 
-    By torch here and below: it stays on one core when it is told so, and NumPy's threads would wait for each other.
+    Torch computes it, here and below, since it can be kept to one core; threads of NumPy would wait
+    for each other.
     """
     values = torch.from_numpy(rows)
     return np.asarray((values @ values.T).numpy() / rows.shape[1])
 
 
 def least_squares(rows: Numbers, causes: Numbers) -> Numbers:
-    """A with rows = A causes as nearly as can be: (p, n), (k, n) -> (p, k). A cause that never acts gets zero."""
+    """The A for which A causes is nearest to rows: (p, n), (k, n) -> (p, k).
+
+    A cause that never acts gets zero.
+    """
     x, y = torch.from_numpy(causes), torch.from_numpy(rows)
     gram = x @ x.T + RIDGE * x.shape[1] * torch.eye(len(x), dtype=x.dtype)
     return _solve(gram.numpy(), (x @ y.T).numpy()).T
@@ -55,7 +65,7 @@ def least_squares(rows: Numbers, causes: Numbers) -> Numbers:
 @final
 @dataclass(frozen=True)
 class Rehearsed:
-    """What a rehearsal says about p rows."""
+    """What a rehearsal showed of p rows."""
 
     noise: Numbers  # (p, p), their covariance without a record
     signal: Numbers  # (p,), how far a record that takes part moves them
@@ -64,20 +74,17 @@ class Rehearsed:
 def combine(learnt: Rehearsed, tried: Rehearsed) -> Combination:
     """Weights S^-1 signal, by what was learnt; `mu` is what they achieve in another rehearsal.
 
-    The covariance S is measured and not taken from the proof. So an adversary profits from noise that is weaker than
-    promised, or shared between messages. The rehearsal that was learnt from fits the weights too well to judge them.
+    The covariance S is measured and not taken from the proof. So an adversary profits from noise
+    that is weaker than promised, or shared between messages. The rehearsal that the weights were
+    learnt from fits them too well to judge them.
     """
     size = np.sqrt(np.diag(learnt.noise))
     size[size == 0] = 1.0
     floor = RIDGE * np.diag(size**2)
-    weights = (
-        _solve((learnt.noise + floor) / np.outer(size, size), learnt.signal / size)
-        / size
-    )
-    spread, moved = (
-        math.sqrt(weights @ (tried.noise + floor) @ weights),
-        float(weights @ tried.signal),
-    )
+    scaled = (learnt.noise + floor) / np.outer(size, size)
+    weights = _solve(scaled, learnt.signal / size) / size
+    spread = math.sqrt(weights @ (tried.noise + floor) @ weights)
+    moved = float(weights @ tried.signal)
     if moved <= 0:
         return Combination(np.zeros(len(weights)), 0.0)
     return Combination(weights / spread, moved / spread)

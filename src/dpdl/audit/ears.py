@@ -1,4 +1,4 @@
-"""What an adversary hears: the messages at the exit of `Net` that its threat model may see, and nothing else."""
+"""What an adversary hears: messages at the exit of `Net` that its threat model may see."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ class Ears:
 
     @property
     def coalition(self) -> frozenset[int]:
-        """The first K neighbours of the agent, for `neighbours:K`; any choice gives a valid lower bound."""
+        """The first K neighbours of the agent, for `neighbours:K`.
+
+        Any choice gives a valid lower bound.
+        """
         around = [int(j) for j in self.graph.neighbours(self.agent) if j != self.agent]
         return frozenset(around[: self.threat.neighbours])
 
     def hears(self, channel: str, source: int, target: int) -> bool:
-        """Whether a message of this channel on this link is heard; who sees models only hears none."""
+        """Whether a message on this link is heard; who sees models only hears none."""
         match self.threat.kind:
             case "eavesdropper":
                 return True
@@ -52,21 +55,19 @@ class Ears:
 
 @final
 class Tap:
-    """An observer at the exit. It keeps what may be heard of the round under way, until it is taken."""
+    """An observer at the exit that keeps what may be heard of a round, until it is taken."""
 
     def __init__(self, ears: Ears) -> None:
         self._ears = ears
         self._now: dict[str, dict[Edge, Tensor]] = {}
 
     def __call__(self, leaving: Leaving) -> None:
-        """Messages on their way. The second one on a link and channel is kept as channel#2, and so on."""
-        for (source, target), at in zip(
-            leaving.edges.tolist(), leaving.at.tolist(), strict=True
-        ):
+        """Keep messages; the second one on a link and channel is kept as channel#2, and so on."""
+        pairs = zip(leaving.edges.tolist(), leaving.at.tolist(), strict=True)
+        for (source, target), at in pairs:
             if self._ears.hears(leaving.channel, source, target):
-                self._room(leaving.channel, (source, target))[source, target] = (
-                    leaving.rows[at]
-                )
+                room = self._room(leaving.channel, (source, target))
+                room[source, target] = leaving.rows[at]
 
     def _room(self, channel: str, edge: Edge) -> dict[Edge, Tensor]:
         name, count = channel, 1

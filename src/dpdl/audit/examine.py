@@ -7,17 +7,24 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import final
 
-from dpdl.audit.facts import facts_of
+from dpdl.audit.facts import AuditFacts, facts_of
 from dpdl.audit.measure import CountWatch, audit
 from dpdl.audit.result import AuditResult
-from dpdl.audit.setting import AuditSetting, of_options, of_run
+from dpdl.audit.setting import (
+    AuditSetting,
+    GameRules,
+    setting_of_options,
+    setting_of_run,
+)
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.experiment import from_mapping
 from dpdl.folder import files
 from dpdl.folder.run_folder import RunFolder
-from dpdl.privacy.noise import Reproducible, Secure
+from dpdl.options import Value
+from dpdl.planning.build import make_algorithm
+from dpdl.planning.plan import make_randomness
 from dpdl.privacy.threats import threat
 
 WITH_A_RUN = {"rounds", "threat", "randomness", "seed"}
@@ -31,13 +38,15 @@ GameWatch = Callable[[str, int], AbstractContextManager[CountWatch]]
 @final
 @dataclass(frozen=True)
 class AuditRequest:
-    """What is audited: the settings of a run, or those of options; and how."""
+    """What is audited, the settings of a run or those of options, and how."""
 
-    options: Mapping[str, Any]  # of an experiment, also `records` and `rate`, as given
-    records: int  # of every agent, unless the options say so
-    most_canaries: int
+    options: Mapping[str, Value]  # of an experiment, as far as they are given
+    default_records: int  # of every agent, where `records` is not given
+    most_canaries: int  # unless `canaries` are given
     run: Path | None = None
-    noise: str | None = None  # the rule that sets sigma
+    records: int | None = None
+    rate: float | None = None  # the batch as a share of the records
+    rule: str | None = None  # that sets sigma
     canaries: int | None = None  # None: as many as there are records, or the most
     trials: int | None = None
     crowd: str | None = None
@@ -52,66 +61,81 @@ class AuditRequest:
             raise InputError(
                 "crowd is for trials of one record; give trials, or leave it out."
             )
+        if self.rule is not None and self.run is None and self.rule not in RULES:
+            raise unknown("noise", self.rule, RULES)
+
+    @property
+    def given(self) -> set[str]:
+        """The names of all settings that are given, as a person writes them."""
+        more = {"records": self.records, "rate": self.rate, "noise": self.rule}
+        return {*self.options, *(name for name in more if more[name] is not None)}
 
     def setting(self) -> tuple[AuditSetting, float | None]:
-        """All that the game needs to know, and the sigma of the run (None: there is no run)."""
+        """All that the game needs to know, and the sigma of the run; None: there is no run."""
         if self.run is None:
-            return _of_options(dict(self.options), self.records), None
-        given = dict(self.options)
-        if self.noise is not None:
-            given["noise"] = self.noise
-        return _of_run(self.run, given)
+            return self._of_options(), None
+        for name in sorted(self.given - WITH_A_RUN):
+            raise InputError(
+                f"{name} is an option of the run {str(self.run)!r}, and cannot be given "
+                "beside it."
+            )
+        return self._of_run(self.run)
+
+    def _of_options(self) -> AuditSetting:
+        records = self.default_records if self.records is None else self.records
+        values: dict[str, Value] = {"noise": "theorem1", **self.options}
+        if self.rate is not None:
+            if "batch" in values:
+                raise InputError("batch and rate exclude each other; give one of them.")
+            if not 0 < self.rate <= 1:
+                raise InputError(
+                    f"rate must be above 0 and at most 1, not {self.rate!r}."
+                )
+            values["batch"] = max(1, round(self.rate * records))
+        return setting_of_options(from_mapping(values), records)
+
+    def _of_run(self, run: Path) -> tuple[AuditSetting, float]:
+        """The run's own settings but for who listens, the rounds played, and the randomness."""
+        rounds = self.options.get("rounds")
+        assert rounds is None or isinstance(rounds, int)
+        setting, sigma = setting_of_run(run, rounds)
+        e = setting.experiment
+        # The seed is of the game's batches and noise: what the run drew in public stays its own.
+        listened = replace(
+            e,
+            threat=str(self.options.get("threat", e.threat)),
+            randomness=str(self.options.get("randomness", e.randomness)),
+        )
+        return replace(setting, experiment=listened), sigma
 
 
-class GameRules(NamedTuple):
-    """How the game is played."""
-
-    parameters: int  # d, and the number of canaries
-    trials: int | None
-    crowd: str | None
-    confidence: float
-    seed: int
-
-
-class Examined(NamedTuple):
-    """The result, and everything about it for JSON."""
-
-    result: AuditResult
-    facts: dict[str, Any]
-
-
-def examine(request: AuditRequest, watch: GameWatch) -> Examined:
-    """Play the game that is asked for; the result for a run is kept in its folder."""
+def examine(request: AuditRequest, watch: GameWatch) -> AuditFacts:
+    """Play the game of a request; the result for a run is kept in its folder."""
     started = time.perf_counter()
     setting, sigma = request.setting()
     size = request.canaries
     if size is None:
         size = min(request.most_canaries, *setting.records)
     if sigma is None:
-        sigma = sigma_of(setting, request.noise, size)
+        sigma = sigma_of(setting, request.rule, size)
     seed = request.options.get("seed", setting.experiment.seed)
+    assert isinstance(seed, int)
     rules = GameRules(size, request.trials, request.crowd, request.confidence, seed)
-    result = play(setting, sigma, rules, watch)
-    facts = {
-        **facts_of(result, setting),
-        **rules._asdict(),
-        "canaries": size if request.trials is None else 1,
-        "run": str(request.run) if request.run else None,
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+    result = play_game(setting, sigma, rules, watch)
+    seconds = round(time.perf_counter() - started, 1)
+    run = str(request.run) if request.run else None
+    facts = facts_of(result, setting, rules, run, seconds)
     if request.run:
         path = RunFolder(request.run).audit_path
         with files.refusing("File", path):
-            files.write_json(path, facts)
-    return Examined(result, facts)
+            files.write_json(path, facts.to_json())
+    return facts
 
 
 def sigma_of(setting: AuditSetting, rule: str | None, size: int) -> float:
     """The noise multiplier that is audited: a fixed one, or by a rule for models of this size."""
     e, theorem1 = setting.experiment, setting.theorem1
     assert e.epsilon
-    if rule is not None and rule not in RULES:
-        raise unknown("noise", rule, RULES)
     if e.sigma is not None:
         return e.sigma
     if rule == "theorem1" and theorem1 is None:
@@ -124,14 +148,14 @@ def sigma_of(setting: AuditSetting, rule: str | None, size: int) -> float:
     return setting.privacy(size).needed_sigma(e.epsilon, threat(e.threat))
 
 
-def play(
+def play_game(
     setting: AuditSetting, sigma: float, rules: GameRules, watch: GameWatch
 ) -> AuditResult:
-    """The audit of a setting."""
+    """The audit of a setting; the seed of the rules is that of its batches and noise."""
     e = setting.experiment
-    what = "rounds" if rules.trials is None else "trials"
-    secure = e.randomness == "secure"
-    with watch(what, rules.trials or e.rounds) as done:
+    counted = "rounds" if rules.trials is None else "trials"
+    randomness = make_randomness(replace(e, seed=rules.seed), make_algorithm(e))
+    with watch(counted, rules.trials or e.rounds) as done:
         return audit(
             setting.privacy(rules.parameters, sigma),
             setting.theorem1,
@@ -139,39 +163,7 @@ def play(
             trials=rules.trials,
             crowd=rules.crowd or "none",
             confidence=rules.confidence,
-            randomness=Secure() if secure else Reproducible(rules.seed),
+            randomness=randomness,
             seed=rules.seed,
             watch=done,
         )
-
-
-# ------------------------------------------------------------------ from words to a setting
-def _of_run(run: Path, given: dict[str, Any]) -> tuple[AuditSetting, float]:
-    """What the run says, but for who listens, how many rounds are played, and the randomness."""
-    for name in given:
-        if name not in WITH_A_RUN:
-            raise InputError(
-                f"{name} is an option of the run {str(run)!r}, and cannot be given "
-                "beside it."
-            )
-    setting, sigma = of_run(run, given.pop("rounds", None))
-    # The seed is of the game's batches and noise: what the run drew in public stays its own.
-    given.pop("seed", None)
-    experiment = replace(setting.experiment, **given)
-    return replace(setting, experiment=experiment), sigma
-
-
-def _of_options(given: dict[str, Any], default: int) -> AuditSetting:
-    records = given.pop("records", default)
-    given |= _batch(given.get("batch"), given.pop("rate", None), records)
-    return of_options(from_mapping({"noise": "theorem1", **given}), records)
-
-
-def _batch(batch: int | None, rate: float | None, records: int) -> dict[str, int]:
-    if rate is None:
-        return {}
-    if batch is not None:
-        raise InputError("batch and rate exclude each other; give one of them.")
-    if not 0 < rate <= 1:
-        raise InputError(f"rate must be above 0 and at most 1, not {rate!r}.")
-    return {"batch": max(1, round(rate * records))}

@@ -1,13 +1,16 @@
 """The game: is a record in agent i's data or not, judged by what leaves over T rounds.
 
-All is the code that trains: `Net` and its exit, the private gradient, the sampling, the algorithm's `round`. Only the
-model and the records are special (see `dpdl.audit.records`). There are two ways to play.
+The game uses the code that trains: `Net` and its exit, the private gradient, the sampling, the
+algorithm's `round`. Only the model and the records are special (see `dpdl.audit.records`). There
+are two ways to play.
 
-`play`: many games at once. Canary k lives in coordinate k, which has its own noise; each canary is in or out on its own
-and takes its own coin in every round. All other places of agent i hold records without a gradient.
+`play`: many games at once. Canary k lives in coordinate k, which has its own noise; each canary is
+in or out on its own and takes its own coin in every round. All other places of agent i hold records
+without a gradient.
 
-`play_one`: one game. One record, and a crowd of others that pull along it or against it; without the record there is
-really one record less, and whoever counts the records to set a rate gets another number.
+`play_one`: one game. One record, and a crowd of others that pull along it or against it; without
+the record there is really one record less, and whoever counts the records to set a rate gets
+another number.
 
 The other agents have records too (`company`), which the adversary knows.
 """
@@ -28,13 +31,13 @@ from dpdl.audit.ears import Ears, Heard, Tap
 from dpdl.audit.randomness import OwnNoise, at_home
 from dpdl.audit.records import (
     COMPANY,
-    Linear,
+    LinearModel,
     batch,
     canaries,
     company,
     crowd,
-    places,
     push,
+    real_records,
 )
 from dpdl.errors import InputError
 from dpdl.graph import Graph
@@ -46,7 +49,7 @@ Present = npt.NDArray[np.bool_]
 NOBODY: Present = np.zeros(0, np.bool_)
 """No canary at all."""
 Taking = Callable[[int], Tensor]
-"""Round -> the records of agent i that take part in it, (b, d)."""
+"""From a round to the records of agent i that take part in it, (b, d)."""
 
 
 class Drawing(Protocol):
@@ -66,7 +69,7 @@ class Game:
 
     algorithm: Algorithm
     graph: Graph
-    grad: PrivateGradient  # of a `Linear` model
+    grad: PrivateGradient  # of a `LinearModel`
     drawing: Drawing  # how batches are drawn: honestly, by the mechanism of `grad`
     records: Sequence[int]  # D_j of every agent
     rounds: int  # T
@@ -76,7 +79,8 @@ class Game:
     def __post_init__(self) -> None:
         if not 1 <= self.grad.batch_size <= self.records[self.agent]:
             raise InputError(
-                f"batch must be from 1 to the {self.records[self.agent]} records, not {self.grad.batch_size}."
+                f"batch must be from 1 to the {self.records[self.agent]} records, not "
+                f"{self.grad.batch_size}."
             )
 
     @property
@@ -91,7 +95,7 @@ class Game:
 
     @property
     def known(self) -> Tensor:
-        """What is known of the others' records: how they move their agents' gradients, (N - 1, d)."""
+        """How the known records of the others move their agents' gradients: (N - 1, d)."""
         others = [
             push(j, min(n, self.company), self.size)
             for j, n in enumerate(self.records)
@@ -108,29 +112,32 @@ class Game:
         return replace(self, grad=replace(self.grad, randomness=randomness))
 
     def rehearsal(self, name: str, size: int) -> Game:
-        """What an adversary can do at home: the same code, other randomness, as many coordinates as it likes."""
+        """What an adversary can do at home: the same code, other randomness, any size."""
         home = self.with_noise(at_home(self.grad.randomness, name))
-        return replace(home, grad=replace(home.grad, model=Linear(size)))
+        return replace(home, grad=replace(home.grad, model=LinearModel(size)))
 
     # ------------------------------------------------------------------ what agent i has
     def play(self, present: Present, ears: Ears) -> Iterator[Heard]:
-        """What is heard in each round, with the canaries that are present: one place of the data for each of them."""
+        """What is heard in each round, with the canaries that are present.
+
+        Each canary has one place in the agent's data.
+        """
         if len(present) > min(self.size, self.records[self.agent]):
             raise InputError(
-                f"canaries must be at most the {self.records[self.agent]} records of the agent, not {len(present)}. "
-                "For more trials raise records and batch together: the rate stays what it is."
+                f"canaries must be at most the {self.records[self.agent]} records of the "
+                f"agent, not {len(present)}. For more trials raise records and batch "
+                "together: the rate stays what it is."
             )
 
         def taking(t: int) -> Tensor:
-            drawn = places(
-                self._drawn(self.records[self.agent], t, self.agent), len(present)
-            )
+            every = self._drawn(self.records[self.agent], t, self.agent)
+            drawn = real_records(every, len(present))
             return self._canaries(drawn[torch.from_numpy(present)[drawn]])
 
         return self.play_with(taking, ears)
 
     def play_one(self, inside: bool, around: str, ears: Ears) -> Iterator[Heard]:
-        """What is heard with a crowd of D_i - 1 records, and with or without one more, which is canary 0."""
+        """What is heard with a crowd of D_i - 1 records, and canary 0 if `inside`."""
         others = crowd(
             around, self.records[self.agent] - 1, self.size, self.grad.clip.clip_norm
         )
@@ -138,10 +145,8 @@ class Game:
 
         def taking(t: int) -> Tensor:
             drawn = self._drawn(len(others) + inside, t, self.agent)
-            crowded = places(drawn, len(others))
-            return torch.cat(
-                [others[: len(crowded)], record[: len(drawn) - len(crowded)]]
-            )
+            crowded = len(real_records(drawn, len(others)))
+            return torch.cat([others[:crowded], record[: len(drawn) - crowded]])
 
         return self.play_with(taking, ears)
 
@@ -158,14 +163,13 @@ class Game:
             for j, n in enumerate(self.records)
         ]
         for t in range(1, self.rounds + 1):
-            batches = [
-                batch(
-                    taking(t)
-                    if j == self.agent
-                    else data[places(self._drawn(n, t, j), len(data))]
-                )
-                for j, (n, data) in enumerate(zip(self.records, others, strict=True))
-            ]
+            batches = []
+            for j, (n, data) in enumerate(zip(self.records, others, strict=True)):
+                if j == self.agent:
+                    batches.append(batch(taking(t)))
+                else:
+                    drawn = real_records(self._drawn(n, t, j), len(data))
+                    batches.append(batch(data[drawn]))
             state, _ = self.algorithm.round(state, batches, net, grad, t)
             yield {**tap.take(), **known.take(), **ears.sees(state["x"])}
 

@@ -1,22 +1,25 @@
-"""An adversary for any algorithm: it learns at home what a record does to what is heard, and how noisy that is.
+"""An adversary for any algorithm: it learns what a record does to what is heard, and the noise.
 
-Everything heard so far is a stack of p rows of d numbers. If messages are linear in the gradients, as most algorithms
-have them, a record that takes part in round t moves its coordinate of the stack by a fixed vector s_t, and noise of
-covariance S lies on it. All there is to know about that round is then the number s_t' S^-1 (stack).
+Everything heard so far is a stack of p rows of d numbers. If messages are linear in the gradients,
+as most algorithms have them, a record that takes part in round t moves its coordinate of the stack
+by a fixed vector s_t, and noise of covariance S lies on it. All there is to know about that round
+is then the number s_t' S^-1 (stack).
 
-The adversary does not derive s_t and S from the algorithm. It runs the code at home, twice with the same noise: with
-canaries that take part in rounds of its choice, and with none. The difference is the signal; the second run alone is
-the noise. Coordinates are alike, so one run of many coordinates is many samples. Several runs are taken, because what
-an algorithm does with a whole vector, such as a cosine, is the same for all coordinates of one run.
+The adversary does not derive s_t and S from the algorithm. It runs the code at home, twice with the
+same noise: with canaries that take part in rounds of its choice, and with none. The difference is
+the signal; the second run alone is the noise. Coordinates are alike, so one run of many coordinates
+is many samples. Several runs are taken, because what an algorithm does with a whole vector, such as
+a cosine, is the same for all coordinates of one run.
 
-What it knows besides goes on the same stack, as rows that no record moves: the noise of its own agents, and the signs
-of the other agents' records. What can be predicted from them is subtracted by the same S^-1.
+What it knows besides goes on the same stack, as rows that no record moves: the noise of its own
+agents, and the signs of the other agents' records. What can be predicted from them is subtracted by
+the same S^-1.
 
-The stack holds all rounds if they are few. If they are many, it holds the last ones, and of every message the sum over
-all rounds before; trackers, which add up gradients, can be undone with it.
+The stack holds all rounds if they are few. If they are many, it holds the last ones, and of every
+message the sum over all rounds before; with it trackers, which add up gradients, can be undone.
 
-For an algorithm that is not linear the signal is an average, and the attack is weaker: a lower bound on epsilon stays
-one.
+For an algorithm that is not linear the signal is an average, and the attack is weaker. Its lower
+bound on epsilon still holds.
 """
 
 from __future__ import annotations
@@ -51,11 +54,11 @@ ROWS = 120
 """About the most rows of a stack, which sets how many rounds it holds."""
 FEWEST_ROUNDS = 3
 SHOWN = 0.05
-"""A round that tells less than this share of what the clearest round does shows by rounding only."""
+"""A round shows if its mu is above this share of the largest; below, it shows by rounding only."""
 LEARNT, TRIED = 3, 1
 """Pairs of runs to learn from, and others that say how well the weights do."""
 SAMPLES_PER_ROW = 40
-"""Coordinates to learn from, in all runs, for every row of the stack: the best weights are missed by about 2 %."""
+"""Coordinates of all runs per row of the stack: the weights are within about 2 % of the best."""
 CANARIES = 100
 """The fewest canaries of a run; each takes part in half of the rounds."""
 
@@ -64,7 +67,10 @@ Rows = Mapping[Name, Tensor]
 
 
 def rows_of(heard: Heard, ears: Ears, size: int) -> Rows:
-    """Every row that was heard, once: what an agent sends to all its neighbours is one row. Signs are decoded."""
+    """Every row that was heard, once: what an agent sends to all its neighbours is one row.
+
+    Signs are decoded.
+    """
     found: dict[Name, Tensor] = {}
     for channel, messages in heard.items():
         seen: set[int] = set()
@@ -82,7 +88,7 @@ def _plain(row: Tensor, size: int) -> Tensor:
 
 @final
 class Stack:
-    """The rows of the last rounds, the sums of the rows of all rounds before, and rows that are known."""
+    """Rows that are known, sums over the rounds before, and the rows of the last rounds."""
 
     def __init__(self, memory: int, known: Tensor) -> None:
         self._memory = memory
@@ -95,11 +101,9 @@ class Stack:
         self._recent.append(rows)
         if len(self._recent) > self._memory:
             for name, row in self._recent.popleft().items():
-                self._sums[name] = (
-                    self._sums[name] + row.double()
-                    if name in self._sums
-                    else row.double()
-                )
+                before = self._sums.get(name)
+                added = row.double()
+                self._sums[name] = added if before is None else before + added
 
     def rows(self, width: int | None = None) -> Numbers:
         """(p, d), or their first entries, (p, width)."""
@@ -124,13 +128,12 @@ Pair = tuple[Stack, Stack]
 @final
 @dataclass(frozen=True)
 class Learnt:
-    """How a stack is combined: after some rounds, one number for every round that is judged then."""
+    """How a stack is combined: one number for every round, when it is judged."""
 
     ears: Ears
     memory: int
-    combinations: Mapping[
-        int, tuple[Combination, ...]
-    ]  # by the round after which they are computed
+    # By the round after which they are computed.
+    combinations: Mapping[int, tuple[Combination, ...]]
 
     @property
     def _shown(self) -> list[float]:
@@ -146,14 +149,13 @@ class Learnt:
     @property
     def mu(self) -> float:
         """1 / sigma_eff, as a quadratic mean over these rounds."""
-        return (
-            math.sqrt(sum(mu**2 for mu in self._shown) / self.rounds)
-            if self.rounds
-            else 0.0
-        )
+        shown = self._shown
+        if not shown:
+            return 0.0
+        return math.sqrt(sum(mu**2 for mu in shown) / len(shown))
 
     def scores(self, game: Game, played: Iterable[Heard], rate: float) -> Numbers:
-        """The log-likelihood ratio of every coordinate, added up over the rounds as if they were independent."""
+        """The log-likelihood ratio of every coordinate, added up as if rounds were independent."""
         scores = np.zeros(game.size)
         for t, stack in enumerate(follow(played, game, self.ears, self.memory), 1):
             if t in self.combinations:
@@ -164,17 +166,17 @@ class Learnt:
 
 
 def learn(game: Game, ears: Ears) -> Learnt:
-    """An adversary that has run the code at home, with other randomness than that of the run that it will attack."""
+    """An adversary that has run the code at home, with other randomness than the attacked run."""
     memory, size = extent(game, ears)
     coins = [
         generator(k, "coins").random((game.rounds, max(CANARIES, memory))) < 0.5
         for k in range(LEARNT + TRIED)
     ]
     homes = [game.rehearsal(f"at home {k}", size) for k in range(LEARNT + TRIED)]
-    pairs = zip(
-        *(_pair(home, of, ears, memory) for home, of in zip(homes, coins, strict=True)),
-        strict=True,
-    )
+    rehearsals = [
+        _pair(home, of, ears, memory) for home, of in zip(homes, coins, strict=True)
+    ]
+    pairs = zip(*rehearsals, strict=True)
     found: dict[int, tuple[Combination, ...]] = {}
     for t, stacks in enumerate(pairs, 1):
         judged = [s for s in due(t, game.rounds, memory) if game.shows(s)]
@@ -198,46 +200,45 @@ def extent(game: Game, ears: Ears) -> tuple[int, int]:
 
 
 def due(t: int, rounds: int, memory: int) -> range:
-    """The rounds that are judged after round t: while they are many, one that has some rounds after it on the stack."""
+    """The rounds that are judged after round t.
+
+    While the rounds are many, that is one round, which has some rounds after it on the stack.
+    """
     after = max(1, memory // 3)
     if t == rounds:
         return range(max(1, rounds - after) if rounds > memory else 1, rounds + 1)
-    return (
-        range(t - after, t - after + 1) if rounds > memory and t > after else range(0)
-    )
+    if rounds > memory and t > after:
+        return range(t - after, t - after + 1)
+    return range(0)
 
 
 def rehearsed(
     stacks: Sequence[Pair], coins: Sequence[Present], memory: int
 ) -> Callable[[int], Rehearsed]:
-    """What some pairs of runs say about taking part in a round: -1 is the last one on the stack, -2 the one before.
+    """What some pairs of runs show about taking part in a round: -1 is the last one, and so on.
 
-    The signal is found by least squares over the canaries of all runs; rounds that have left the stack count together.
-    By how much single canaries differ from that is as good as noise.
+    The signal is found by least squares over the canaries of all runs; rounds that have left the
+    stack count together. By how much single canaries differ from that is as good as noise.
     """
     width = coins[0].shape[1]
-    moved = np.hstack(
-        [loud.rows(width) - silent.rows(width) for silent, loud in stacks]
-    )
+    shifts = [loud.rows(width) - silent.rows(width) for silent, loud in stacks]
+    moved = np.hstack(shifts)
     taken = np.hstack(coins).astype(float)
-    causes = np.vstack(
-        [np.ones(taken.shape[1]), taken[:-memory].sum(axis=0), taken[-memory:]]
-    )
+    always, gone = np.ones(taken.shape[1]), taken[:-memory].sum(axis=0)
+    causes = np.vstack([always, gone, taken[-memory:]])
     signals = least_squares(moved, causes)
-    noise = covariance(np.hstack([silent.rows() for silent, _ in stacks])) + covariance(
-        moved - signals @ causes
-    )
+    quiet = np.hstack([silent.rows() for silent, _ in stacks])
+    noise = covariance(quiet) + covariance(moved - signals @ causes)
     return lambda which: Rehearsed(noise, signals[:, which])
 
 
 def _pair(home: Game, coins: Present, ears: Ears, memory: int) -> Iterator[Pair]:
-    """The stacks of two runs with the same noise: without canaries, and with those that the coins of a round say."""
+    """The stacks of two runs with the same noise: without canaries, and with those of the coins."""
 
     def taking(t: int) -> Tensor:
         numbers = torch.from_numpy(np.flatnonzero(coins[t - 1]))
         return canaries(numbers, home.size, home.grad.clip.clip_norm)
 
-    silent, loud = home.play(NOBODY, ears), home.play_with(taking, ears)
-    return zip(
-        *(follow(played, home, ears, memory) for played in (silent, loud)), strict=True
-    )
+    silent = follow(home.play(NOBODY, ears), home, ears, memory)
+    loud = follow(home.play_with(taking, ears), home, ears, memory)
+    return zip(silent, loud, strict=True)

@@ -1,4 +1,4 @@
-"""An audit from end to end: rehearse, play, attack, certify, and put the result beside what is proven."""
+"""An audit from end to end: rehearse, play, attack, certify, and compare with what is proven."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from dpdl.audit.ears import Ears, Heard
 from dpdl.audit.game import Game
 from dpdl.audit.learnt import learn
 from dpdl.audit.randomness import Renamed
-from dpdl.audit.records import CROWDS, Linear, public_accuracy
+from dpdl.audit.records import CROWDS, LinearModel, public_accuracy
 from dpdl.audit.result import AuditResult, Scores
 from dpdl.errors import InputError, unknown
 from dpdl.keys import generator
 from dpdl.parallel import one_thread_per_operation
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.clip import PerSample
+from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.noise import Randomness, Reproducible
 from dpdl.privacy.theorem1 import Theorem1
@@ -30,7 +31,7 @@ from dpdl.privacy.threats import Threat
 
 FEWEST_TRIALS = 20
 CHOOSING_ROUNDS, CHOOSING_CANARIES = 5, 1000
-"""Of the rehearsal that decides between two adversaries."""
+"""The size of the rehearsal that decides between two adversaries."""
 
 A = TypeVar("A")
 CountWatch = Callable[[int], None]
@@ -51,7 +52,7 @@ class Adversary(Protocol):
         ...
 
     def scores(self, game: Game, played: Iterable[Heard], rate: float) -> Numbers:
-        """A number for every coordinate, larger if its record seems to be in, when records have this rate."""
+        """A number for every coordinate, larger if its record seems to be in; for this rate."""
         ...
 
 
@@ -76,7 +77,7 @@ def audit(
     agent = max(agents, key=lambda i: model.epsilon(i, threat))
     game = honest_game(model, agent, randomness or Reproducible(seed))
     scores = (
-        attack(game, threat, seed, watch)
+        attack_canaries(game, threat, seed, watch)
         if trials is None
         else try_one(game, threat, trials, crowd, watch)
     )
@@ -86,8 +87,8 @@ def audit(
         model.sigma,
         game.rate,
         agent,
-        theorem1.epsilon(model.sigma) if theorem1 else None,
-        model.epsilon(agent, threat),
+        Epsilon(theorem1.epsilon(model.sigma)) if theorem1 else UNKNOWN,
+        Epsilon(model.epsilon(agent, threat)),
         clopper_pearson(inside, outside, delta, confidence),
         gdp(inside, outside, delta, confidence),
         model.step(agent, threat).sigma,
@@ -100,7 +101,8 @@ def honest_game(model: PrivacyModel, agent: int, randomness: Randomness) -> Game
     """The game that a privacy model is about, with its own mechanism."""
     if model.size < FEWEST_TRIALS:
         raise InputError(
-            f"canaries must be at least {FEWEST_TRIALS}, not {model.size}: fewer certify nothing."
+            f"canaries must be at least {FEWEST_TRIALS}, not {model.size}: fewer certify "
+            "nothing."
         )
     if not auditable(model):
         raise InputError(
@@ -116,7 +118,7 @@ def honest_game(model: PrivacyModel, agent: int, randomness: Randomness) -> Game
     mechanism = replace(model.mechanism, clip=PerSample(1.0))
     factors = algorithm.noise_factors(graph)
     grad = PrivateGradient(
-        Linear(model.size), mechanism, randomness, factors, public_accuracy
+        LinearModel(model.size), mechanism, randomness, factors, public_accuracy
     )
     records = list(model.records)
     return Game(algorithm, graph, grad, mechanism, records, model.rounds, agent)
@@ -129,17 +131,16 @@ def auditable(model: PrivacyModel) -> bool:
     return plain and model.relation == "add-remove"
 
 
-def attack(
+def attack_canaries(
     game: Game, threat: Threat, seed: int = 0, watch: CountWatch | None = None
 ) -> Scores:
-    """Rehearse, put a canary in every coordinate by a fair coin, listen to T rounds, and score every canary."""
+    """Rehearse, listen to T rounds, and score every canary; each is in by a fair coin."""
     present = generator(seed, "canary").random(game.size) < 0.5
     ears = Ears(threat, game.graph, game.agent)
     with one_thread_per_operation():
         adversary = rehearse(game, ears)
-        scores = adversary.scores(
-            game, _watched(game.play(present, ears), watch), game.rate
-        )
+        played = _watched(game.play(present, ears), watch)
+        scores = adversary.scores(game, played, game.rate)
     return Scores(scores[present], scores[~present], adversary.mu, adversary.rounds)
 
 
@@ -148,11 +149,13 @@ def try_one(
 ) -> Scores:
     """Score one record in independent runs, as many with it as without it.
 
-    With a crowd, how many others take part says more than the coin of the record: then the score is linear.
+    With a crowd, how many others take part matters more than the coin of the record: then the score
+    is linear.
     """
     if trials < FEWEST_TRIALS:
         raise InputError(
-            f"trials must be at least {FEWEST_TRIALS}, not {trials}: fewer certify nothing."
+            f"trials must be at least {FEWEST_TRIALS}, not {trials}: fewer certify "
+            "nothing."
         )
     if crowd not in CROWDS:
         raise unknown("crowd", crowd, CROWDS)
@@ -160,26 +163,19 @@ def try_one(
     rate = game.rate if crowd == "none" else 1.0
     scores: dict[bool, list[float]] = {False: [], True: []}
     with one_thread_per_operation():
-        adversary = (
-            derive(game, ears, crowd) if derivable(game.algorithm) else None
-        ) or rehearse(game, ears)
+        derived = derive(game, ears, crowd) if derivable(game.algorithm) else None
+        adversary = derived or rehearse(game, ears)
         for k in _watched(range(trials), watch):
             for inside, found in scores.items():
                 run = game.with_noise(_of_trial(game.grad.randomness, k, inside))
-                found.append(
-                    float(
-                        adversary.scores(run, run.play_one(inside, crowd, ears), rate)[
-                            0
-                        ]
-                    )
-                )
-    return Scores(
-        np.array(scores[True]), np.array(scores[False]), adversary.mu, adversary.rounds
-    )
+                played = run.play_one(inside, crowd, ears)
+                found.append(float(adversary.scores(run, played, rate)[0]))
+    played_in, played_out = np.array(scores[True]), np.array(scores[False])
+    return Scores(played_in, played_out, adversary.mu, adversary.rounds)
 
 
 def rehearse(game: Game, ears: Ears) -> Adversary:
-    """The adversary that does best at home, where nothing of the run that it will attack is known."""
+    """The adversary that does best at home, without anything of the run that it will attack."""
     derived = derive(game, ears) if derivable(game.algorithm) else None
     if derived is None:
         return learn(game, ears)
@@ -207,11 +203,9 @@ def better(game: Game, ears: Ears, one: Adversary, other: Adversary) -> Adversar
 
 def _of_trial(randomness: Randomness, k: int, inside: bool) -> Randomness:
     """Every run has streams of its own; secure randomness never repeats one."""
-    return (
-        Renamed(randomness, f"trial {k} {'with' if inside else 'without'}")
-        if randomness.repeatable
-        else randomness
-    )
+    if not randomness.repeatable:
+        return randomness
+    return Renamed(randomness, f"trial {k} {'with' if inside else 'without'}")
 
 
 def _watched(items: Iterable[A], watch: CountWatch | None) -> Iterator[A]:

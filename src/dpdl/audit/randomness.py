@@ -1,4 +1,4 @@
-"""The same streams under other names, for runs that are repeated, and streams that some agents know."""
+"""Streams under other names, for runs that are repeated, and streams that some agents know."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import final
 import numpy as np
 from torch import Tensor
 
+from dpdl.audit.ears import Edge
 from dpdl.privacy.noise import Randomness, Reproducible
-
-Edge = tuple[int, int]
 
 
 @final
@@ -38,20 +37,19 @@ class Renamed:
 
 
 def at_home(randomness: Randomness, name: str) -> Randomness:
-    """For a rehearsal: never the numbers of the run that is attacked, and the same ones again when asked again."""
+    """For a rehearsal: repeatable, and never the numbers of the run that is attacked."""
     return Renamed(randomness if randomness.repeatable else Reproducible(0), name)
 
 
 @final
 @dataclass(frozen=True)
 class OwnNoise:
-    """Another randomness, of which some agents keep what they draw: agents that work together know their own noise."""
+    """Another randomness, of which agents that work together keep the noise that they draw."""
 
     inside: Randomness
     agents: frozenset[int]
-    known: dict[str, dict[Edge, Tensor]] = field(
-        default_factory=dict
-    )  # purpose -> (asker, host) or link -> noise
+    # By purpose, then by (asker, host) or link.
+    known: dict[str, dict[Edge, Tensor]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"OwnNoise({self.inside!r}, of {len(self.agents)} agents)"
@@ -75,9 +73,8 @@ class OwnNoise:
             return
         before = row.clone()  # `into` may be the same memory
         self.inside.perturb(row, std, purpose, *where, into=into)
-        self.known.setdefault(purpose, {})[i, j] = (
-            into - before
-        ) / std  # the ends of a link have opposite signs
+        # The ends of a link have opposite signs.
+        self.known.setdefault(purpose, {})[i, j] = (into - before) / std
 
     def take(self) -> dict[str, dict[Edge, Tensor]]:
         """The noise since the last time, in one order whatever the order of the draws."""

@@ -1,7 +1,8 @@
 """Records that are made for the audit: those to be found, and those around them.
 
-The model is linear, loss = <w, x>, so that a record's gradient is the record itself, whatever the model has become. All
-records are 1000 C long: clipping shortens each to C, the longest gradient a record can have, and only clipping does.
+The model is linear, loss = <w, x>, so that a record's gradient is the record itself, whatever the
+model has become. All records are 1000 C long: clipping, and nothing else, shortens each to C, the
+longest gradient a record can have.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from dpdl.keys import generator
 from dpdl.types import Batch, Parameters
 
 LENGTH = 1000.0
-"""Length of a record in units of C. A rule that clips less than every record for itself lets some of it through."""
+"""Length of a record in units of C; without clipping of every record more than C would pass."""
 
 CROWDS = {"none": 0.0, "against": -1.0, "along": 1.0}
-"""Where the other records of an agent pull, seen from the one in question."""
+"""The direction of an agent's other records, seen from the one in question."""
 
 COMPANY = 8
-"""Records of every agent that is not attacked, if it has so many."""
+"""Records of every agent that is not attacked, at most."""
 PUBLIC = 16
-"""Public records of the algorithm that wants some."""
+"""Public records, for the algorithm that needs some."""
 
 
 @final
 @dataclass(frozen=True)
-class Linear:
+class LinearModel:
     """loss = <w, x>: the gradient of a record is the record."""
 
     size: int
@@ -59,14 +60,13 @@ def canaries(numbers: Tensor, size: int, clip_norm: float) -> Tensor:
 
 
 def crowd(where: str, count: int, size: int, clip_norm: float) -> Tensor:
-    """So many equal records in the direction of canary 0: against it, along it, or of length zero."""
-    return (CROWDS[where] * canaries(torch.tensor([0]), size, clip_norm)).expand(
-        count, size
-    )
+    """Equal records in the direction of canary 0: against it, along it, or of length zero."""
+    one = canaries(torch.tensor([0]), size, clip_norm)
+    return (CROWDS[where] * one).expand(count, size)
 
 
 def company(agent: int, count: int, size: int, clip_norm: float) -> Tensor:
-    """The records of an agent that is not attacked: equal ones, dense, with entries of random but public sign."""
+    """The records of an agent that is not attacked: equal, with entries of random, public sign."""
     entries = signs(agent, size) * (LENGTH * clip_norm / math.sqrt(size))
     return entries.expand(count, size)
 
@@ -78,27 +78,25 @@ def push(agent: int, count: int, size: int) -> Tensor:
 
 def signs(agent: int, size: int) -> Tensor:
     """+1 or -1 for every entry."""
-    return torch.from_numpy(
-        2.0 * generator(agent, "company").integers(2, size=size) - 1
-    ).float()
+    coins = generator(agent, "company").integers(2, size=size)
+    return torch.from_numpy(2.0 * coins - 1).float()
 
 
 def batch(x: Tensor) -> Batch:
     """Records as a minibatch; a linear model needs neither labels nor keys."""
-    return Batch(
-        x, torch.zeros(len(x), dtype=torch.long), torch.zeros(len(x), dtype=torch.long)
-    )
+    zeros = torch.zeros(len(x), dtype=torch.long)
+    return Batch(x, zeros, zeros.clone())
 
 
 def public_accuracy(row: Tensor) -> float:
     """The accuracy of a row on public records that only the first model gets right.
 
-    Nobody's gradient helps then, and whoever weighs gradients by what they add weighs all alike: weights that a
-    listener knows hide least.
+    No gradient helps then, and an algorithm that weighs gradients by what they add weighs all
+    alike: weights that a listener knows hide least.
     """
     return float((row[:PUBLIC] == 0).double().mean())
 
 
-def places(drawn: np.ndarray, taken: int) -> Tensor:
-    """Record numbers out of a draw from more places than there are records with a gradient."""
-    return torch.from_numpy(drawn[drawn < taken])
+def real_records(drawn: np.ndarray, count: int) -> Tensor:
+    """Of the drawn places, those of the first `count` records; no other has a gradient."""
+    return torch.from_numpy(drawn[drawn < count])

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from dpdl.audit.certify import Certificate
 from dpdl.audit.combine import Numbers
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.threats import Threat
 
 
@@ -32,29 +33,21 @@ class Scores:
     rounds: int  # that show in what it hears
 
     def sigma_eff(self, confidence: float) -> Measured:
-        """sigma_eff measured when every record takes part in every round, with its confidence interval.
+        """sigma_eff measured when every record takes part in every round.
 
         Scores are then Gaussian, in and out with one deviation, and their standardised distance is
         sqrt(rounds) / sigma_eff.
         """
         n, m = len(self.inside), len(self.outside)
-        pooled = (
-            self.inside.var(ddof=1) * (n - 1) + self.outside.var(ddof=1) * (m - 1)
-        ) / (n + m - 2)
-        distance = (
-            float((self.inside.mean() - self.outside.mean()) / math.sqrt(pooled))
-            if pooled > 0
-            else 0.0
-        )
+        squares = self.inside.var(ddof=1) * (n - 1) + self.outside.var(ddof=1) * (m - 1)
+        pooled = squares / (n + m - 2)
+        apart = self.inside.mean() - self.outside.mean()
+        distance = float(apart / math.sqrt(pooled)) if pooled > 0 else 0.0
         error = math.sqrt(1 / n + 1 / m + distance**2 / (2 * (n + m - 2)))
         reach = float(ndtri(0.5 + confidence / 2)) * error
+        ends = (distance, distance + reach, distance - reach)
         root = math.sqrt(self.rounds)
-        return Measured(
-            *(
-                root / d if d > 0 else math.inf
-                for d in (distance, distance + reach, distance - reach)
-            )
-        )
+        return Measured(*(root / d if d > 0 else math.inf for d in ends))
 
 
 @final
@@ -66,8 +59,8 @@ class AuditResult:
     sigma: float
     rate: float  # q of the attacked agent
     agent: int  # whose record was attacked
-    claimed: float | None  # epsilon by Theorem 1; None: it is not about the algorithm
-    proven: float  # epsilon by the accountant; infinity when nothing is proven
+    claimed: Epsilon  # by Theorem 1; unknown if it is not about the algorithm
+    proven: Epsilon  # by the accountant
     by_counting: Certificate  # Clopper-Pearson
     by_gdp: Certificate  # an estimate: it assumes the shape of the trade-off curve
     sigma_eff_proven: float
@@ -76,30 +69,37 @@ class AuditResult:
 
     @property
     def certified(self) -> float:
-        """The lower bound that rests on no assumption about the mechanism: that by counting, and no other."""
+        """The lower bound by counting: the only one that assumes nothing about the mechanism."""
         return self.by_counting.epsilon
 
     @property
     def refutes_claim(self) -> bool:
         """Whether more than Theorem 1's epsilon was certified."""
-        return self.claimed is not None and self.certified > self.claimed
+        return self._exceeds(self.claimed)
 
     @property
     def refutes_proof(self) -> bool:
-        """Whether more than the accountant's epsilon was certified: then the proof or the code is wrong."""
-        return self.certified > self.proven
+        """Whether more than the accountant's epsilon was certified.
+
+        Then the proof or the code is wrong.
+        """
+        return self._exceeds(self.proven)
+
+    def _exceeds(self, epsilon: Epsilon) -> bool:
+        return epsilon.value is not None and self.certified > epsilon.value
 
     @property
     def verdict(self) -> str:
         """One plain sentence."""
         if self.refutes_proof:
-            return "The attack certifies more than the accountant proves: the proof or the code is wrong."
-        rest = (
-            "it stays below what the accountant proves"
-            if math.isfinite(self.proven)
-            else "the accountant proves nothing here"
-        )
-        if self.claimed is None:
+            return (
+                "The attack certifies more than the accountant proves: the proof or the "
+                "code is wrong."
+            )
+        rest = "the accountant proves nothing here"
+        if self.proven.bounded:
+            rest = "it stays below what the accountant proves"
+        if not self.claimed.known:
             return f"The attack certifies epsilon >= {self.certified:.3g}; {rest}."
         gain = "more" if self.refutes_claim else "no more"
         return f"The attack certifies {gain} than Theorem 1 claims; {rest}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import NamedTuple, final
 
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
@@ -15,6 +15,7 @@ from dpdl.graph import Graph, build
 from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.theorem1 import Theorem1
+from dpdl.records import Record
 
 
 @final
@@ -38,7 +39,33 @@ class AuditSetting:
         return make_theorem1(self.experiment, self.privacy(1))
 
 
-def of_options(experiment: Experiment, records: int) -> AuditSetting:
+class GameRules(NamedTuple):
+    """How the game is played."""
+
+    parameters: int  # d, of the model
+    trials: (
+        int | None
+    )  # runs with one record and without it; None: one run, many canaries
+    crowd: str | None  # where the agent's other records pull, in trials
+    confidence: float
+    seed: int
+
+    @property
+    def canaries(self) -> int:
+        """Records that are attacked."""
+        return self.parameters if self.trials is None else 1
+
+
+@final
+@dataclass(frozen=True)
+class RecordedMechanism(Record):
+    """Of the first line of a ledger, what an audit needs."""
+
+    records: tuple[int, ...]  # of every agent
+    sigma: float
+
+
+def setting_of_options(experiment: Experiment, records: int) -> AuditSetting:
     """The experiment itself; every agent has so many records."""
     e = experiment.resolved()
     graph = build(e.graph, e.agents, e.weights, e.seed)
@@ -50,29 +77,29 @@ def of_options(experiment: Experiment, records: int) -> AuditSetting:
     return AuditSetting(e, graph, [records] * len(graph))
 
 
-def of_run(folder: Path, rounds: int | None) -> tuple[AuditSetting, float]:
+def setting_of_run(folder: Path, rounds: int | None) -> tuple[AuditSetting, float]:
     """The settings of a run and its sigma; all its rounds, or the first ones."""
     run = RunFolder(folder)
     experiment, facts = run.read()
-    e, header = experiment.resolved(), _header(run.ledger_path)
+    e, mechanism = experiment.resolved(), _mechanism(run.ledger_path)
     graph = build(e.graph, e.agents, e.weights, e.seed)
-    if facts.get("graph_sha256") != graph_hash(graph):
+    if facts.graph_sha256 != graph_hash(graph):
         raise InputError(
-            f"Run {str(folder)!r} has a graph of its own, which its folder does not hold."
+            f"Run {str(folder)!r} has a graph of its own, which its folder does not "
+            "hold."
         )
     done = _rounds(run, e.rounds)
     if rounds is not None and not 1 <= rounds <= done:
         raise InputError(
             f"rounds must be from 1 to the {done} of the run, not {rounds}."
         )
-    sigma = float(header["sigma"])
-    if sigma <= 0:
+    if mechanism.sigma <= 0:
         raise InputError(
-            f"Run {str(folder)!r} adds no noise: every epsilon is refuted, and nothing is to be audited."
+            f"Run {str(folder)!r} adds no noise: every epsilon is refuted, and nothing "
+            "is to be audited."
         )
-    return AuditSetting(
-        replace(e, rounds=rounds or done), graph, list(header["records"])
-    ), sigma
+    played = replace(e, rounds=rounds or done)
+    return AuditSetting(played, graph, list(mechanism.records)), mechanism.sigma
 
 
 def _rounds(run: RunFolder, planned: int) -> int:
@@ -80,25 +107,20 @@ def _rounds(run: RunFolder, planned: int) -> int:
 
     A budget may have ended it early.
     """
-    if not run.finished:
-        return planned
-    try:
-        return int(run.summary()["rounds"])
-    except (ValueError, KeyError, TypeError) as failure:
-        path = str(run.summary_path)
-        raise InputError(f"File {path!r} is damaged: {failure}.") from failure
+    return run.summary().rounds if run.finished else planned
 
 
-def _header(path: Path) -> dict[str, Any]:
-    """The first line of a ledger, which holds the mechanism."""
+def _mechanism(path: Path) -> RecordedMechanism:
+    """From the first line of a ledger."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8").split("\n", 1)[0])
-        if not {"records", "sigma"} <= set(found):
+        found = json.loads(path.read_text("utf-8").split("\n", 1)[0])
+        if not isinstance(found, dict) or not {"records", "sigma"} <= set(found):
             raise ValueError("its first line holds no mechanism")
+        return RecordedMechanism.from_json(found)
     except OSError as failure:
         raise InputError(
             f"Ledger {str(path)!r} cannot be read: {failure.strerror}."
         ) from failure
-    except (ValueError, TypeError) as failure:
-        raise InputError(f"Ledger {str(path)!r} is damaged: {failure}.") from failure
-    return found
+    except (ValueError, InputError) as failure:
+        reason = str(failure).rstrip(".")
+        raise InputError(f"Ledger {str(path)!r} is damaged: {reason}.") from failure

@@ -76,6 +76,8 @@ MOST_CANARIES = 2000
 def audit(
     run_dir: Path | None,
     noise: str | None,
+    records: int | None,
+    rate: float | None,
     canaries: int | None,
     trials: int | None,
     crowd: str | None,
@@ -94,19 +96,21 @@ def audit(
 
     request = AuditRequest(
         given(options),
-        RECORDS,
-        MOST_CANARIES,
-        run_dir,
-        noise,
-        canaries,
-        trials,
-        crowd,
-        confidence,
+        default_records=RECORDS,
+        most_canaries=MOST_CANARIES,
+        run=run_dir,
+        records=records,
+        rate=rate,
+        rule=noise,
+        canaries=canaries,
+        trials=trials,
+        crowd=crowd,
+        confidence=confidence,
     )
-    result, facts = examine(request, counting)
+    facts = examine(request, counting)
     if as_json:
-        print_json(facts)
+        print_json(facts.to_json())
     else:
         show(facts)
-    if result.refutes_proof:
+    if facts.refutes_proof:
         click.get_current_context().exit(3)

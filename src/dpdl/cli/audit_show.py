@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-
-def show(facts: dict[str, Any]) -> None:
-    """The table, what was measured, and the verdict."""
-    from rich.console import Console
+if TYPE_CHECKING:
     from rich.table import Table
 
+    from dpdl.audit.facts import AuditFacts, EffectiveNoise, SigmaEff
+
+
+def show(facts: AuditFacts) -> None:
+    """The table, what was measured, how, and the verdict."""
+    from rich.console import Console
+
     console = Console()
-    place = f"{facts['graph']} of {facts['agents']} agents"
-    table = Table(
-        title=f"{facts['algorithm']}, {place}, against {facts['threat']}", min_width=70
-    )
-    table.add_column(
-        f"epsilon at delta = {facts['delta']:g}, sigma = {facts['sigma']:.4g}"
-    )
+    console.print(_table(facts))
+    console.print(_effective_noise(facts.sigma_eff), highlight=False)
+    console.print(_game(facts), highlight=False)
+    console.print(facts.verdict, highlight=False, soft_wrap=True)
+
+
+def _table(facts: AuditFacts) -> Table:
+    from rich.table import Table
+
+    place = f"{facts.graph} of {facts.agents} agents"
+    title = f"{facts.algorithm}, {place}, against {facts.threat}"
+    table = Table(title=title, min_width=70)
+    table.add_column(f"epsilon at delta = {facts.delta:g}, sigma = {facts.sigma:.4g}")
     table.add_column("value", justify="right")
-    if facts["claimed"] is not None:
-        table.add_row("claimed by Theorem 1", _number(facts["claimed"]))
-    lower = facts["certified_lower_bound"]
-    table.add_row(
-        "certified lower bound, by counting errors", _number(lower["clopper_pearson"])
-    )
-    table.add_row("estimate, if the trade-off is Gaussian", _number(lower["gdp"]))
-    table.add_row("proven upper bound, by the accountant", _number(facts["proven"]))
-    console.print(table)
-    effective = facts["sigma_eff"]
-    proven, attack = _number(effective["proven"]), _number(effective["attack"])
-    words = f"sigma_eff: proven {proven}, attack {attack}"
-    if effective["interval"]:
-        low, high = map(_number, effective["interval"])
-        words += (
-            f", measured {_number(effective['measured'])} (between {low} and {high})"
-        )
-    console.print(words, highlight=False)
-    alone = f"{facts['trials']} trials with the record and without it"
-    words = alone if facts["trials"] else f"{facts['canaries']} canaries"
-    words += f", {facts['rounds']} rounds, confidence {facts['confidence']:.0%}"
-    console.print(f"{words}, {facts['seconds']:.0f} s", highlight=False)
-    console.print(facts["verdict"], highlight=False, soft_wrap=True)
+    if facts.claimed.known:
+        table.add_row("claimed by Theorem 1", f"{facts.claimed:.4g}")
+    lower = facts.certified_lower_bound
+    counted, estimate = f"{lower.clopper_pearson:.4g}", f"{lower.gdp:.4g}"
+    table.add_row("certified lower bound, by counting errors", counted)
+    table.add_row("estimate, if the trade-off is Gaussian", estimate)
+    table.add_row("proven upper bound, by the accountant", f"{facts.proven:.4g}")
+    return table
 
 
-def _number(value: float | str) -> str:
+def _effective_noise(found: EffectiveNoise) -> str:
+    text = f"sigma_eff: proven {_number(found.proven)}, attack {_number(found.attack)}"
+    if found.interval is None or found.measured is None:
+        return text
+    low, high = map(_number, found.interval)
+    return f"{text}, measured {_number(found.measured)} (between {low} and {high})"
+
+
+def _game(facts: AuditFacts) -> str:
+    played = f"{facts.canaries} canaries"
+    if facts.trials:
+        played = f"{facts.trials} trials with the record and without it"
+    how = f"{facts.rounds} rounds, confidence {facts.confidence:.0%}"
+    return f"{played}, {how}, {facts.seconds:.0f} s"
+
+
+def _number(value: SigmaEff) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"

@@ -23,6 +23,7 @@ from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.folder.files import read_record, write_json
 from dpdl.privacy.epsilon import Epsilon
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.records import Record, absent
 
 Interval = tuple[float, float]
@@ -31,7 +32,7 @@ Interval = tuple[float, float]
 @final
 @dataclass(frozen=True, kw_only=True)
 class CaseScores(Record):
-    """Medians over the images of one case, and whether they beat the best picture without attack."""
+    """Medians over the images of one case, and whether they beat the best trivial picture."""
 
     run: str | None = absent()  # the run's folder; results that are kept do not name it
     who: str  # the algorithm, or ND: no defence
@@ -194,7 +195,7 @@ class AttackedRun(Record):
     accuracy: float
     rounds: int
     sigma: float
-    epsilon: Mapping[str, Epsilon]
+    epsilon: Epsilons
 
 
 @final

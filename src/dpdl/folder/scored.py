@@ -67,6 +67,10 @@ class AsInFile(Record):
         """As in the file: `summary["accuracy"]["mean"]`."""
         return self.to_json()[name]
 
+    def __contains__(self, name: object) -> bool:
+        """Whether the file has a value under this key."""
+        return name in self.to_json()
+
 
 @dataclass(frozen=True)
 class Scored(AsInFile):

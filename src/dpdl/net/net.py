@@ -7,8 +7,8 @@ neighbours in ascending order, so the result is the same, bit for bit, on every 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -53,7 +53,11 @@ class Exit:
 
 
 _EXITS: WeakKeyDictionary[Net, Exit] = WeakKeyDictionary()
-"""Kept outside of the nets: an algorithm has a net, and finds no way from it to the transport."""
+"""The exit of each net, kept outside of it: no attribute of a net leads to the transport.
+
+This keeps an algorithm from sending past the exit by mistake. Python cannot keep out code that is
+hostile: it may import this module, or walk the stack.
+"""
 
 
 def blocks(agents: int, processes: int) -> Tensor:
@@ -145,6 +149,24 @@ class Part:
 
 
 @final
+class EncodedReplies:
+    """A context in which the replies of a net are encoded.
+
+    It is a class and not a generator, whose frame would hold the exit.
+    """
+
+    def __init__(self, net: Net, codec: Codec) -> None:
+        self._net = net
+        self._codec = codec
+
+    def __enter__(self) -> None:
+        _EXITS[self._net].codec = self._codec
+
+    def __exit__(self, *_: object) -> None:
+        _EXITS[self._net].codec = None
+
+
+@final
 class Net:
     """What the agents hosted here see of the graph, and the verbs by which they exchange rows.
 
@@ -231,15 +253,9 @@ class Net:
         other._connect(graph, _EXITS[self], self._entries)
         return other
 
-    @contextmanager
-    def replies_as(self, codec: Codec) -> Iterator[None]:
-        """Within this context replies leave in another form, on parts of the net as well."""
-        exit_ = _EXITS[self]
-        exit_.codec = codec
-        try:
-            yield
-        finally:
-            exit_.codec = None
+    def replies_as(self, codec: Codec) -> AbstractContextManager[None]:
+        """A context in which replies leave in another form, on parts of the net as well."""
+        return EncodedReplies(self, codec)
 
     # ------------------------------------------------------------------ verbs
     def send(self, channel: str, x: Tensor) -> Sent:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from dpdl.errors import PrivacyRefused
+from dpdl.errors import InputError, PrivacyRefused
 from dpdl.net.messages import Leaving
 from dpdl.privacy.releases import Release
+from dpdl.transport import OF_THE_RUN
 
 
 class Meter:
@@ -28,6 +29,12 @@ class Gate:
 
     def __init__(self, releases: Sequence[Release]) -> None:
         self._channels = {release.channel for release in releases}
+        for channel in self._channels:
+            if channel.startswith(OF_THE_RUN):
+                raise InputError(
+                    f"The algorithm declares the channel {channel!r}; names that begin with "
+                    f"{OF_THE_RUN!r} are those of the run itself."
+                )
 
     def __call__(self, leaving: Leaving) -> None:
         """Stop a message before it leaves."""

@@ -13,7 +13,7 @@ from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.keys import generator
 from dpdl.planning.build import make_algorithm
-from dpdl.planning.site import AgentRecords, TestRecords
+from dpdl.planning.site import AgentRecords, EvaluationRecords
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.partition import partition
 from dpdl.tasks.targets import Classes
@@ -42,9 +42,11 @@ class Division:
         x, y = self.data.x, self.data.y
         return {j: AgentRecords(x, y, self.parts[j]) for j in agents}
 
-    def tests(self, agents: Iterable[int]) -> dict[int, TestRecords]:
+    def tests(self, agents: Iterable[int]) -> dict[int, EvaluationRecords]:
         """The data set's, for all agents alike."""
-        return dict.fromkeys(agents, TestRecords(self.data.x_test, self.data.y_test))
+        return dict.fromkeys(
+            agents, EvaluationRecords(self.data.x_test, self.data.y_test)
+        )
 
     def hashes(self, agents: Iterable[int]) -> dict[str, str]:
         """None of single agents: all processes have all records, and one hash of them."""

@@ -33,14 +33,14 @@ class AgentRecords(NamedTuple):
         return "AgentRecords(private)"
 
 
-class TestRecords(NamedTuple):
+class EvaluationRecords(NamedTuple):
     """What a model is tested on."""
 
     x: Tensor
     y: Tensor
 
     def __repr__(self) -> str:
-        return "TestRecords(private)"
+        return "EvaluationRecords(private)"
 
 
 @final
@@ -50,7 +50,7 @@ class Site:
 
     plan: PublicPlan
     records: Mapping[int, AgentRecords] = field(repr=False)  # by agent
-    tests: Mapping[int, TestRecords] = field(repr=False)  # by agent
+    tests: Mapping[int, EvaluationRecords] = field(repr=False)  # by agent
     common_test: bool  # all agents, also those elsewhere, have the same test records
     randomness: Randomness
 

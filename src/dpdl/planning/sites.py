@@ -18,7 +18,7 @@ import torch
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.experiment.sites import parse_scaling, parse_shape
-from dpdl.planning.site import AgentRecords, TestRecords
+from dpdl.planning.site import AgentRecords, EvaluationRecords
 from dpdl.privacy.declared import EXACT, declared, most_records, parse
 from dpdl.tasks import data as datasets
 from dpdl.tasks import features
@@ -35,7 +35,9 @@ class Sites:
 
     form: Form  # of a record as it is stored
     owners: tuple[Owner, ...] = field(repr=False)
-    public_test: TestRecords | None  # None: every site tests on records of its own
+    public_test: (
+        EvaluationRecords | None
+    )  # None: every site tests on records of its own
     model: str | None  # the name of the model, which may take features
     declared: tuple[int, ...] | None = None  # None: as many as there are
     bounded: bool = False  # no agent may have many more records than it declares
@@ -52,10 +54,12 @@ class Sites:
         """Those of some agents; only their files are read."""
         return {agent: self._records(agent) for agent in agents}
 
-    def tests(self, agents: Iterable[int]) -> dict[int, TestRecords]:
+    def tests(self, agents: Iterable[int]) -> dict[int, EvaluationRecords]:
         """The public test records for all alike, or those of every agent's own site."""
         found = {agent: self._site(agent) for agent in agents}
-        every = {a: TestRecords(one.x_test, one.y_test) for a, one in found.items()}
+        every = {
+            a: EvaluationRecords(one.x_test, one.y_test) for a, one in found.items()
+        }
         if self.common_test and every:
             return dict.fromkeys(every, next(iter(every.values())))
         return every
@@ -132,7 +136,7 @@ def make_sites(
     form = form_at_sites(e)
     test = None
     if e.test is not None:
-        test = TestRecords(*public_test(e.test, type(form.targets)))
+        test = EvaluationRecords(*public_test(e.test, type(form.targets)))
     sites = Sites(form, tuple(owners), test, e.model if named_model else None)
     return replace(sites, declared=_declared(e, sites), bounded=sized)
 

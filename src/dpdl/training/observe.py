@@ -12,7 +12,7 @@ from torch import Tensor
 from dpdl.folder.metrics import AgentLosses
 from dpdl.folder.scored import AgentScores
 from dpdl.parallel import each
-from dpdl.planning.site import Site, TestRecords
+from dpdl.planning.site import EvaluationRecords, Site
 from dpdl.rows import first_equal
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.scores import Score
@@ -29,7 +29,11 @@ class Examiner:
     """
 
     def __init__(
-        self, task: Task, form: Form, tests: Mapping[int, TestRecords], common: bool
+        self,
+        task: Task,
+        form: Form,
+        tests: Mapping[int, EvaluationRecords],
+        common: bool,
     ) -> None:
         self._task = task
         self.agents = list(tests)  # those hosted here
@@ -73,7 +77,9 @@ class Examiner:
         return float(self.scores(row[None], self.agents[:1]))
 
 
-def _parts(task: Task, form: Form, test: TestRecords) -> list[tuple[Tensor, Tensor]]:
+def _parts(
+    task: Task, form: Form, test: EvaluationRecords
+) -> list[tuple[Tensor, Tensor]]:
     """The test records in pieces for one core each."""
     x = form.inputs(test.x, task.initial.dtype).split(TEST_CHUNK)
     y = form.targets.values(test.y, task.initial.dtype).split(TEST_CHUNK)

@@ -2,12 +2,13 @@
 
 from dpdl.transport.base import Address, Alone, PeerLost, Transport, WrongMessage
 from dpdl.transport.gloo import Gloo
-from dpdl.transport.post import COLLECT, CONTROL, Post
+from dpdl.transport.post import COLLECT, CONTROL, OF_THE_RUN, Post
 from dpdl.transport.threads import Threads
 
 __all__ = [
     "COLLECT",
     "CONTROL",
+    "OF_THE_RUN",
     "Address",
     "Alone",
     "Gloo",

@@ -9,9 +9,11 @@ from torch import Tensor
 
 from dpdl.transport.base import Address, Transport
 
-CONTROL = "~control"
-"""The channel of whole numbers and digests; no algorithm can declare a name like it."""
-COLLECT = "~collect"
+OF_THE_RUN = "~"
+"""How the channels of the run itself begin; an algorithm that declares such a one is refused."""
+CONTROL = f"{OF_THE_RUN}control"
+"""The channel of whole numbers and digests."""
+COLLECT = f"{OF_THE_RUN}collect"
 """The channel on which an experimenter collects rows, where there is one."""
 
 
