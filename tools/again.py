@@ -14,7 +14,7 @@ each. MNIST must be there (`dpdl data fetch mnist`).
 Another processor, or another version of torch or numpy, may round differently. To tell that from a
 change of the code, measure a cell here with an older checkout, and give its file to this program:
 
-    PYTHONPATH=OLD/src python -m dpdl reproduce --mode sound --cells graph=ring,... --out T --runs T/runs
+    PYTHONPATH=OLD/src python -m dpdl reproduce --mode sound --cells ... --out T --runs T/runs
     python tools/again.py T/sound/CELL.json
 """
 

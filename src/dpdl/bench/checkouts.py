@@ -3,7 +3,7 @@
 Numbers of different hours cannot be compared, not even on one machine. So each repeat runs a
 benchmark of both checkouts one after the other, and the next repeat in the other order. A ratio is
 the median over the repeats of old / new. Ways that are not ours (torch.func, Opacus, a plain
-backward pass) are the same code in both: how far their ratios are from 1 is the error of the others.
+backward pass) are the same code in both: how far their ratios are from 1 is the error of all.
 """
 
 from __future__ import annotations
@@ -151,9 +151,9 @@ def ratios(old: Sequence[Numbers], new: Sequence[Numbers]) -> list[SpeedRatio]:
 # ------------------------------------------------------------------ checkouts
 def measure_checkout(checkout: Path, command: BenchCommand) -> Json:
     """Run a benchmark of a checkout in a process of its own; nothing is added to a history."""
-    words = ["-m", "dpdl", "bench", command.bench, *command.options, "--json"]
+    arguments = ["-m", "dpdl", "bench", command.bench, *command.options, "--json"]
     with tempfile.TemporaryDirectory() as folder:
-        done = _python(checkout, words, Path(folder))
+        done = _python(checkout, arguments, Path(folder))
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         reason = lines[-1] if lines else f"exit code {done.returncode}"
@@ -175,11 +175,11 @@ def refuse_other(checkout: Path) -> None:
 
 
 def _python(
-    checkout: Path, words: Sequence[str], folder: Path
+    checkout: Path, arguments: Sequence[str], folder: Path
 ) -> subprocess.CompletedProcess[str]:
     """This interpreter, with the code of a checkout."""
     return subprocess.run(
-        [sys.executable, *words],
+        [sys.executable, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str((checkout / "src").resolve())},
         capture_output=True,

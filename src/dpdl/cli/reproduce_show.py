@@ -59,7 +59,7 @@ def list_runs(forecast: Forecast, what: str, as_json: bool) -> None:
 
 
 def duration(seconds: float) -> str:
-    """In words; of three hours or more in hours."""
+    """In seconds, minutes or hours: the largest unit of which there are at least three."""
     for size, unit in ((3600, "hours"), (60, "minutes")):
         if seconds >= 3 * size:
             return f"{seconds / size:.0f} {unit}"

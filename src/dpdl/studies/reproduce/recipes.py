@@ -2,8 +2,8 @@
 
     as-published  what the authors' public code does: chunks of a batch are clipped, which bounds no
                   record; it has DPDL alone, so the others follow the paper's text (see `OTHERS`)
-    algorithm1    the paper's algorithm and its Theorem 1; step sizes in `tuned.json`, which says how
-                  they were found
+    algorithm1    the paper's algorithm and its Theorem 1; step sizes in `tuned.json`, which states
+                  how they were found
     sound         epsilon is proven against one who hears every link; a linear model on scattering
                   features, which is where the accuracy comes from; step sizes in `tuned.json`, too
 
