@@ -19,7 +19,7 @@ from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from tests.commands import dpdl as command
 from tests.folder.measured import summary
-from tests.report.cells import row
+from tests.report.cells import cell, curve
 from tests.report.parsing import PNG, images, parsed, pictures
 from tests.report.planted import PLANTED, SEED, shown
 
@@ -193,15 +193,8 @@ def test_a_recorded_attack_does_not_come_along(
 
 
 def test_curves_of_losses_of_reproduced_cells_are_left_out() -> None:
-    curve = {
-        "rounds": [1, 50],
-        "loss": [2.3, 1.0],
-        "lowest": [2.2, 0.9],
-        "highest": [2.4, 1.1],
-    }
-    section = of_mode(
-        "sound", "proven", 540, [row(curves=[curve], note="Seed 3 was 12.34.")], []
-    )
+    measured = cell(curve(2.3, 1.0), note="Seed 3 was 12.34.")
+    section = of_mode("sound", "proven", 540, [measured], [])
     open_, whole = (
         public_page([section], "foot"),
         whole_page("results", [section], "foot"),

@@ -1,15 +1,17 @@
-"""A tiny MNIST that a server offers; `python -m tests.tasks.mirrored URL` fetches it."""
+"""Files as sources have them, and a tiny MNIST; `python -m tests.tasks.mirrored URL` fetches it."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import sys
 from dataclasses import replace
 
 import numpy as np
+from PIL import Image
 
 from dpdl.tasks.data import cache, catalogue
-from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, Entry
+from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, CatalogueEntry
 from dpdl.tasks.data.mirrors import Mirror, gunzip
 from dpdl.tasks.data.sources import Source, Unpack
 
@@ -21,6 +23,17 @@ def idx(array: np.ndarray) -> bytes:
         + np.array(array.shape, dtype=">u4").tobytes()
         + array.tobytes()
     )
+
+
+def picture(images: np.ndarray) -> bytes:
+    """Images (n, 3, 32, 32) as the npm package stores them, built pixel by pixel."""
+    canvas = np.zeros((len(images), 1024, 3), dtype=np.uint8)
+    for row, image in enumerate(images):
+        for p in range(1024):
+            canvas[row, p] = image[:, p // 32, p % 32]
+    out = io.BytesIO()
+    Image.fromarray(canvas, "RGB").save(out, "PNG")
+    return out.getvalue()
 
 
 DRAW = np.random.default_rng(3)
@@ -36,7 +49,7 @@ def mirror(base: str, unpack: Unpack = gunzip, **more: float) -> Mirror:
     return Mirror(base, IDX_DOWNLOADS, unpack, **more)
 
 
-def entry(*bases: str | Mirror, registries: tuple[Source, ...] = ()) -> Entry:
+def entry(*bases: str | Mirror, registries: tuple[Source, ...] = ()) -> CatalogueEntry:
     """MNIST with the files in `RAW`, from these mirrors."""
     return replace(
         catalogue.MNIST,

@@ -107,13 +107,7 @@ def _rounds(run: RunFolder, planned: int) -> int:
 
     A budget may have ended it early.
     """
-    if not run.finished:
-        return planned
-    try:
-        return int(run.summary()["rounds"])
-    except (ValueError, KeyError, TypeError) as failure:
-        path = str(run.summary_path)
-        raise InputError(f"File {path!r} is damaged: {failure}.") from failure
+    return run.summary().rounds if run.finished else planned
 
 
 def _mechanism(path: Path) -> RecordedMechanism:

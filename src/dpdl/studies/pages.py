@@ -20,7 +20,7 @@ from dpdl.report.page import Section
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from dpdl.report.run_section import of_run
-from dpdl.studies.reproduce.beside_paper import compared, every_cell, rankings
+from dpdl.studies.reproduce.beside_paper import every_cell, measured, rankings
 from dpdl.studies.reproduce.recipes import MODES, has
 from dpdl.tasks.data import NAMES, is_here
 from dpdl.training.train import replan
@@ -93,11 +93,12 @@ def _attack(folder: Path) -> list[Section]:
 def _results(folder: Path) -> list[Section]:
     found = []
     for mode, guarantee in MODES.items():
-        measured = (folder / mode).is_dir()
-        rows = compared(folder, every_cell(), [mode]) if measured else []
-        if rows:
+        is_there = (folder / mode).is_dir()
+        cells = measured(folder, every_cell(), [mode]) if is_there else []
+        if cells:
             total = sum(has(cell, mode) for cell in published())
-            found.append(of_mode(mode, guarantee, total, rows, rankings(rows)))
+            ranked = rankings(cell.compared for cell in cells)
+            found.append(of_mode(mode, guarantee, total, cells, ranked))
     return found
 
 

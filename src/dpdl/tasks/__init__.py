@@ -1,1 +1,1 @@
-"""What is learned: data sets, how they are split over agents, and models on flat rows."""
+"""What is learned: data sets, their division among agents, and models on flat rows."""

@@ -1,7 +1,8 @@
 """Dropout whose mask is addressed by a key, like all randomness here.
 
-`nn.Dropout` draws from one global generator, so its masks depend on what ran before and on which thread. Here the mask
-of a sample is a hash of its key and the unit's number: the same on every placement and in a resumed run.
+`nn.Dropout` draws from one global generator, so its masks depend on what ran before and in which
+thread. Here the mask of a sample is a hash of its key and the unit's number: the same on every
+placement and in a resumed run.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from torch import Tensor, nn
 
 @final
 class KeyedDropout(nn.Module):
-    """Keeps every unit with probability 1 - p and scales it by 1 / (1 - p); `key` is given per sample."""
+    """Keeps a unit with probability 1 - p and scales it by 1 / (1 - p); each sample has a `key`."""
 
     key: Tensor
 
     def __init__(self, p: float, number: int) -> None:
         super().__init__()
         self.p = p
-        self._layer = _hash(
-            torch.tensor(number)
-        )  # a hash, so that no (layer, sample) stands for another
+        # A hash, so that layer l and key k never draw the mask of layer l + 1 and key k - 1.
+        self._layer = _hash(torch.tensor(number))
         self.register_buffer("key", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -35,9 +35,8 @@ class KeyedDropout(nn.Module):
     def keeps(self, key: Tensor, units: int) -> Tensor:
         """Which units are kept, for one key or for many: (..., units)."""
         start = _hash(key + self._layer).unsqueeze(-1)
-        return _hash(start + torch.arange(units, dtype=torch.int64)) >= int(
-            self.p * 2**31
-        )
+        drawn = _hash(start + torch.arange(units, dtype=torch.int64))
+        return drawn >= int(self.p * 2**31)
 
 
 def key_dropout(module: nn.Module) -> nn.Module:
@@ -57,7 +56,7 @@ def key_dropout(module: nn.Module) -> nn.Module:
 
 
 def _hash(value: Tensor) -> Tensor:
-    """31 well-mixed bits of an integer (the finaliser of splitmix, on the low half)."""
+    """31 well-mixed bits of an integer: the finaliser of splitmix64, cut to its low bits."""
     value = (value ^ (value >> 30)) * -0x40A7B892E31B1A47
     value = (value ^ (value >> 27)) * -0x6B2FB644ECCEEE15
     return (value ^ (value >> 31)) & 0x7FFFFFFF

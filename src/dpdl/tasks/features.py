@@ -1,7 +1,7 @@
-"""Features in place of pixels: the scattering of every record, normalised by itself. It costs no privacy.
+"""Features in place of pixels: the scattering of every record, normalised by itself.
 
-An agent computes the features of its records once. Those of public data sets are kept in the cache folder, in half
-precision; those of anybody's own data are not written anywhere.
+They cost no privacy. An agent computes the features of its records once. Those of public data sets
+are kept in the cache folder, in half precision; those of anybody's own data are written nowhere.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ MODELS = ("scatter-linear", "scatter-cnn")
 """The models that take features."""
 GROUPS = 27
 SUFFIX = ", scattered"
-VERSION = 1  # of the features: another one is another file
-PIECE = 500  # records
+VERSION = 1  # of the features, part of the name of their file
+PIECE = 500  # records at a time
 
 
 def for_model(model: str, data: Dataset) -> Dataset:
-    """The data set as a model takes it."""
-    return (
-        scattered(data) if model in MODELS and not data.name.endswith(SUFFIX) else data
-    )
+    """The data set as this model takes it: with features if it is one of `MODELS`."""
+    if model not in MODELS or data.name.endswith(SUFFIX):
+        return data
+    return scattered(data)
 
 
 def scattered(data: Dataset, piece: int = PIECE) -> Dataset:
-    """The data set with features for records, of which a core transforms `piece` at a time."""
+    """The data set with features in place of records; a core transforms `piece` at a time."""
     transform = Scattering(data.shape)
     features = _kept if data.name in CATALOGUE else _features
     x, x_test = (
@@ -60,20 +60,21 @@ def _fill(
 ) -> None:
     def one(start: int) -> None:
         some = slice(start, start + piece)
-        out[some] = normalised(
-            transform(data.inputs(rows[some], torch.float32)), GROUPS
-        ).to(torch.float16)
+        found = transform(data.inputs(rows[some], torch.float32))
+        out[some] = normalised(found, GROUPS).to(torch.float16)
 
     with one_thread_per_operation():
         each(one, range(0, len(rows), piece))
 
 
 def _kept(data: Dataset, rows: Tensor, transform: Scattering, piece: int) -> Tensor:
-    """From the cache folder, or computed and put there. The file is read as it is needed, and shared by processes."""
+    """Features from the cache folder, computed and written there if they are missing.
+
+    The file is mapped into memory: read as it is needed, and shared by processes.
+    """
     what = f"{VERSION} {transform} {GROUPS} {data.mean} {data.std} {tuple(rows.shape)} "
-    digest = hashlib.sha256(
-        what.encode() + rows.contiguous().numpy().tobytes()
-    ).hexdigest()
+    content = rows.contiguous().numpy().tobytes()
+    digest = hashlib.sha256(what.encode() + content).hexdigest()
     path = cache_dir() / "features" / f"{data.name}-{digest[:24]}.npy"
     try:
         if not path.exists():
@@ -81,8 +82,8 @@ def _kept(data: Dataset, rows: Tensor, transform: Scattering, piece: int) -> Ten
         return torch.from_numpy(np.load(path, mmap_mode="c"))
     except OSError as failure:
         raise InputError(
-            f"The features {path} cannot be kept ({failure.strerror or failure}): free some space, or set DPDL_DATA to "
-            "a folder you may write to."
+            f"The features {path} cannot be kept ({failure.strerror or failure}): free some space, "
+            "or set DPDL_DATA to a folder you may write to."
         ) from failure
 
 

@@ -1,4 +1,4 @@
-"""Losses by name: the mean over a batch, of a model's outputs and the targets."""
+"""Losses by name: functions of a model's outputs and the targets that return the batch's mean."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Of logits, for one class per record."""
+    """Cross-entropy of logits, for one class per record."""
     return nn.functional.cross_entropy(outputs, targets)
 
 
 def binary_cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Of logits, for several labels per record; the mean over labels."""
+    """Cross-entropy of every label's logit, for several labels per record; their mean."""
     return nn.functional.binary_cross_entropy_with_logits(outputs, targets)
 
 
 def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
-    """For numbers; the mean over them."""
+    """Squared difference of numbers; their mean."""
     return nn.functional.mse_loss(outputs, targets)
 
 
@@ -35,7 +35,7 @@ LOSSES: dict[str, Loss] = {
 
 
 def loss_of(name: str) -> Loss:
-    """The loss of a name, or of the user's own `module:function`."""
+    """The loss of this name, or the user's own `module:function`."""
     if ":" in name:
         own: Loss = load_object(name, "loss")
         return own

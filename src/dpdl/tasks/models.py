@@ -1,4 +1,4 @@
-"""The models of the paper, a small one for small data, and how a name becomes a module."""
+"""Models by name: those of the paper, a small one for small data, and two for features."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def lenet(shape: Shape, classes: int) -> nn.Module:
 
 
 def cnn(shape: Shape, classes: int) -> nn.Module:
-    """Convolutions 16@3x3 and 32@3x3 (padding 1), each with ReLU and 2x2 max-pool, then 512-classes, dropout 0.4.
+    """Convolutions 16@3x3 and 32@3x3 (padding 1), each with ReLU and 2x2 max-pool, then 512 units.
 
+    The units have dropout 0.4, and a linear layer makes one output per class of them.
     1,059,306 parameters on 3 x 32 x 32 images with 10 classes, the paper's model for CIFAR-10.
     """
     channels, height, width = _image(shape, "cnn", least=4)
@@ -54,7 +55,7 @@ def mlp(shape: Shape, classes: int) -> nn.Module:
 
 
 def linear(shape: Shape, classes: int) -> nn.Module:
-    """One linear layer that starts at zero: its loss is convex, and any other start would only be noise."""
+    """One linear layer that starts at zero: its loss is convex, so no other start is better."""
     layer = nn.Linear(math.prod(shape), classes)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
@@ -62,12 +63,13 @@ def linear(shape: Shape, classes: int) -> nn.Module:
 
 
 def scatter_cnn(shape: Shape, classes: int) -> nn.Module:
-    """Convolutions 16@3x3 and 32@3x3 (padding 1), each with tanh, 2x2 average-pool between them, then one linear layer.
+    """Convolutions 16@3x3 and 32@3x3 (padding 1), each with tanh, then one linear layer.
 
-    On the features of 28 x 28 images (81 x 7 x 7) with 10 classes it has 19,210 parameters, on those of 3 x 32 x 32
-    images (243 x 8 x 8) 44,778: few, because noise grows with their number. tanh keeps the units bounded, and with
-    them the gradients that are clipped (Papernot et al., "Tempered sigmoid activations for deep learning with
-    differential privacy", 2021).
+    2x2 average-pool is between the convolutions. On the features of 28 x 28 images (81 x 7 x 7)
+    with 10 classes it has 19,210 parameters, on those of 3 x 32 x 32 images (243 x 8 x 8) 44,778:
+    few, because noise grows with their number. tanh keeps the units bounded, and with them the
+    gradients that are clipped (Papernot et al., "Tempered sigmoid activations for deep learning
+    with differential privacy", 2021).
     """
     channels, height, width = _image(shape, "scatter-cnn", least=2)
     return nn.Sequential(
@@ -78,28 +80,31 @@ def scatter_cnn(shape: Shape, classes: int) -> nn.Module:
 
 
 @dataclass(frozen=True)
-class Named:
-    """A model that can be asked for by name."""
+class NamedModel:
+    """A model that has a name; `make` takes the shape of an input and the number of outputs."""
 
     make: Callable[[Shape, int], nn.Module]
     about: str
 
 
 NAMES = {
-    "lenet": Named(lenet, "the paper's model for MNIST"),
-    "cnn": Named(cnn, "the paper's model for CIFAR-10"),
-    "mlp": Named(mlp, "one hidden layer of 64 units, any input"),
-    "scatter-linear": Named(
+    "lenet": NamedModel(lenet, "the paper's model for MNIST"),
+    "cnn": NamedModel(cnn, "the paper's model for CIFAR-10"),
+    "mlp": NamedModel(mlp, "one hidden layer of 64 units, any input"),
+    "scatter-linear": NamedModel(
         linear, "a linear layer on wavelet scattering features of the images"
     ),
-    "scatter-cnn": Named(
+    "scatter-cnn": NamedModel(
         scatter_cnn, "a small convolutional network on the same features"
     ),
 }
 
 
 def build(name: str, shape: Shape, classes: int, seed: int) -> nn.Module:
-    """The module called `name`, or the user's `module:Class` (called without arguments), initialised by the seed."""
+    """The module of this name, or the user's own `module:Class`, called without arguments.
+
+    The seed decides its initial parameters.
+    """
     if ":" in name:
         make = load_object(name, "model")
     elif name in NAMES:
@@ -129,8 +134,8 @@ def build(name: str, shape: Shape, classes: int, seed: int) -> nn.Module:
 def _image(shape: Shape, name: str, least: int) -> tuple[int, int, int]:
     if len(shape) != 3 or min(shape[1:]) < least:
         raise InputError(
-            f"Model {name!r} needs images (channels, height, width) of at least {least} x {least} pixels, "
-            f"but the data has shape {shape}; use --model mlp or your own module:Class."
+            f"Model {name!r} needs images (channels, height, width) of at least {least} x {least} "
+            f"pixels, but the data has shape {shape}; use --model mlp or your own module:Class."
         )
     channels, height, width = shape
     return channels, height, width

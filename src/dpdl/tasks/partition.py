@@ -1,14 +1,14 @@
-"""Who holds which records: rules that split labelled records over agents.
+"""Partitions: rules that divide labelled records among agents.
 
-The index arrays, one per agent, are disjoint. `n` is the number of records, `N` the number of agents, `n_c`
-the number of records of class `c`. All randomness is addressed by `(seed, purpose, ...)`, so a split depends
-on its arguments alone.
+A rule gives disjoint index arrays, one per agent. `n` is the number of records, `N` the number of
+agents, `n_c` the number of records of class `c`. All randomness is addressed by `(seed, purpose,
+...)`, so a partition depends on its arguments alone.
 
-`dirichlet-agent` follows Hsu, Qi and Brown, "Measuring the Effects of Non-Identical Data Distribution for
-Federated Visual Classification" (2019): agents draw class mixes. `dirichlet-class`, common in public code,
-turns it around: each class is divided over the agents. `shards` follows McMahan et al.,
-"Communication-Efficient Learning of Deep Networks from Decentralized Data" (2017), except that a shard never
-crosses a class border.
+`dirichlet-agent` follows Hsu, Qi and Brown, "Measuring the Effects of Non-Identical Data
+Distribution for Federated Visual Classification" (2019): agents draw class mixes. In
+`dirichlet-class`, common in public code, each class is divided among the agents instead. `shards`
+follows McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data"
+(2017), except that all records of a shard have one class.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REDRAWS = 1000
 
 @dataclass(frozen=True)
 class Request:
-    """What a rule needs to know: the labels and how they are to be split."""
+    """What a rule needs to know: the labels, and how to divide them."""
 
     y: Indices
     agents: int
@@ -60,25 +60,15 @@ def partition(
 ) -> list[Indices]:
     """One sorted index array per agent, disjoint, each with at least `least` records.
 
-    `alpha` is the concentration of the Dirichlet rules: small is heterogeneous, large is nearly IID. Rules
-    that do not use `alpha` or `classes_per_agent` ignore it.
+    `alpha` is the concentration of the Dirichlet rules: small is heterogeneous, large is nearly
+    IID. Rules that do not use `alpha` or `classes_per_agent` ignore it.
     """
     if rule not in RULES:
         raise unknown("partition", rule, RULES)
     labels = _labels(y)
-    for name, value in (
-        ("agents", agents),
-        ("least", least),
-        ("classes_per_agent", classes_per_agent),
-    ):
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | np.integer)
-            or value < 1
-        ):
-            raise InputError(
-                f"{name} must be a whole number of at least 1, not {value!r}."
-            )
+    _check_count("agents", agents)
+    _check_count("least", least)
+    _check_count("classes_per_agent", classes_per_agent)
     if not math.isfinite(alpha) or alpha <= 0:
         raise InputError(
             f"alpha must be a finite number greater than 0, not {alpha!r}."
@@ -88,15 +78,14 @@ def partition(
             f"{len(labels)} records cannot give {agents} agents at least {least} each: "
             f"at most {len(labels) // least} agents are possible."
         )
-    parts = RULES[rule](
-        Request(
-            labels, int(agents), float(alpha), int(least), seed, int(classes_per_agent)
-        )
+    request = Request(
+        labels, int(agents), float(alpha), int(least), seed, int(classes_per_agent)
     )
+    parts = RULES[rule](request)
     smallest = min(len(part) for part in parts)
     if smallest < least:
         raise InputError(
-            f"The partition {rule} leaves an agent with {smallest} records, at least {least} were asked for: "
+            f"The partition {rule} leaves an agent with {smallest} records, fewer than {least}: "
             "use fewer agents or a smaller least."
         )
     return [np.sort(part) for part in parts]
@@ -117,14 +106,14 @@ def class_counts(
 
 
 def iid(request: Request) -> list[Indices]:
-    """Equal sizes floor(n/N), records drawn uniformly; the remaining n mod N records are unused."""
+    """Equal sizes floor(n/N), records drawn uniformly; n mod N records remain unused."""
     order = generator(request.seed, "partition").permutation(len(request.y))
     size = len(order) // request.agents
     return list(order[: size * request.agents].reshape(request.agents, size))
 
 
 def quantity(request: Request) -> list[Indices]:
-    """Records drawn uniformly, in sizes `least + p_i (n - N least)` (rounded) with `p ~ Dir(alpha)`."""
+    """Records drawn uniformly, in sizes `least + p_i (n - N least)`, rounded; `p ~ Dir(alpha)`."""
     draw = generator(request.seed, "partition")
     share = _dirichlet(draw, request.alpha, request.agents, 1)
     spare = len(request.y) - request.agents * request.least
@@ -134,9 +123,10 @@ def quantity(request: Request) -> list[Indices]:
 
 
 def dirichlet_class(request: Request) -> list[Indices]:
-    """Each class is divided over the agents by its own `p_c ~ Dir(alpha)`: agent i gets `p_ci n_c` (rounded).
+    """Each class c is divided by its own `p_c ~ Dir(alpha)`: agent i gets `p_ci n_c`, rounded.
 
-    The whole split is drawn again until every agent has at least `least` records, at most 1000 times.
+    The whole partition is drawn again until every agent has at least `least` records, at most 1000
+    times.
     """
     classes, sizes = np.unique(request.y, return_counts=True)
     for attempt in range(REDRAWS):
@@ -147,20 +137,20 @@ def dirichlet_class(request: Request) -> list[Indices]:
         if counts.sum(axis=0).min() >= request.least:
             return _deal(request, classes, counts)
     raise InputError(
-        f"In {REDRAWS} draws with alpha={request.alpha:g}, no split gave each of {request.agents} agents at "
-        f"least {request.least} records: use a larger alpha, fewer agents, a smaller least, or the partition "
-        "dirichlet-agent."
+        f"In {REDRAWS} draws with alpha={request.alpha:g}, no split gave each of {request.agents} "
+        f"agents at least {request.least} records: use a larger alpha, fewer agents, a smaller "
+        "least, or the partition dirichlet-agent."
     )
 
 
 def dirichlet_agent(request: Request) -> list[Indices]:
-    """Equal sizes m = floor(n/N), each agent's records drawn from its own class mix `q_i ~ Dir(alpha)`.
+    """Equal sizes m = floor(n/N), records drawn from each agent's class mix `q_i ~ Dir(alpha)`.
 
-    Records are dealt one at a time, to the agents in a random order in which each has m turns. A turn draws a class
-    from q_i restricted to the classes that have records left, renormalised; if q_i puts no weight on those, in
-    proportion to the records left. So a popular class runs out for all agents at once, as in the public code of the
-    DPDL paper; serving one agent after the other would leave the agents less alike. The remaining n mod N records
-    are unused.
+    Records are dealt one at a time, to the agents in a random order in which each has m turns. A
+    turn draws a class from q_i restricted to the classes that have records left, renormalised; if
+    q_i puts no weight on those, in proportion to the records left. So a popular class runs out for
+    all agents at once, as in the public code of the DPDL paper; dealing to one agent after the
+    other would make them less alike. n mod N records remain unused.
     """
     classes = np.unique(request.y)
     draw = generator(request.seed, "partition")
@@ -188,29 +178,24 @@ def dealt_by_mixes(
 
 
 def shards(request: Request) -> list[Indices]:
-    """Each agent gets k = `classes_per_agent` shards, each of one class: at most k classes, near-equal sizes.
+    """Each agent gets k = `classes_per_agent` shards of one class each, of nearly equal sizes.
 
-    Of the `S = N k` shards, class c is cut into about `S n_c / n` (largest remainders, at least one), whose
+    Of the `S = N k` shards, class c has about `S n_c / n` (largest remainders, at least one), whose
     sizes differ by at most one. The shards are dealt in random order.
     """
     classes, sizes = np.unique(request.y, return_counts=True)
     total = request.agents * request.classes_per_agent
     if total < len(classes):
+        needed = -(-len(classes) // request.agents)
         raise InputError(
             f"{request.agents} agents with {request.classes_per_agent} classes each cannot hold "
-            f"{len(classes)} classes: use at least {-(-len(classes) // request.agents)} classes per agent."
+            f"{len(classes)} classes: use at least {needed} classes per agent."
         )
     pieces: list[Indices] = []
     for label, count in zip(classes, _apportion(sizes, total), strict=True):
-        order = generator(request.seed, "partition-records", int(label)).permutation(
-            _where(request.y, label)
-        )
-        pieces.extend(np.array_split(order, count))
-    dealt = (
-        generator(request.seed, "partition")
-        .permutation(total)
-        .reshape(request.agents, -1)
-    )
+        pieces.extend(np.array_split(_shuffled(request, int(label)), count))
+    order = generator(request.seed, "partition").permutation(total)
+    dealt = order.reshape(request.agents, -1)
     return [np.concatenate([pieces[shard] for shard in row]) for row in dealt]
 
 
@@ -240,20 +225,29 @@ def _labels(y: Tensor | NDArray[np.integer]) -> Indices:
         or labels.min() < 0
     ):
         raise InputError(
-            f"Labels must be one non-empty row of whole numbers from 0, not {labels.dtype} {labels.shape}."
+            "Labels must be one non-empty row of whole numbers from 0, not "
+            f"{labels.dtype} {labels.shape}."
         )
     return labels.astype(np.int64)
 
 
-def _where(y: Indices, label: int) -> Indices:
-    return np.flatnonzero(y == label).astype(np.int64)
+def _check_count(name: str, value: int) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
+
+
+def _shuffled(request: Request, label: int) -> Indices:
+    """The records of one class in random order."""
+    draw = generator(request.seed, "partition-records", label)
+    return draw.permutation(np.flatnonzero(request.y == label).astype(np.int64))
 
 
 def _dirichlet(
     draw: np.random.Generator, alpha: float, length: int, rows: int
 ) -> Floats:
-    # In logarithms, because Gamma(alpha) = Gamma(alpha + 1) U^(1/alpha) underflows to 0/0 for a small alpha.
-    # Below 1e-300 even the logarithms overflow; there one entry has all the weight anyway.
+    # In logarithms, because Gamma(alpha) = Gamma(alpha + 1) U^(1/alpha) underflows to 0/0 for a
+    # small alpha. Below 1e-300 even the logarithms overflow; there one entry has all the weight.
     alpha = max(alpha, 1e-300)
     uniform = 1.0 - draw.random((rows, length))
     logs = (
@@ -265,7 +259,10 @@ def _dirichlet(
 
 
 def _counts(shares: Floats, sizes: NDArray[np.int64]) -> Indices:
-    """Whole numbers near `shares * sizes[:, None]`, rows add up to `sizes`: differences of rounded sums."""
+    """Whole numbers near `shares * sizes[:, None]`, whose rows add up to `sizes`.
+
+    They are differences of rounded sums.
+    """
     edges = np.rint(np.cumsum(shares, axis=1) * sizes[:, None]).astype(np.int64)
     edges[:, -1] = sizes
     return np.diff(edges, axis=1, prepend=0)
@@ -283,29 +280,27 @@ def _pick(draw: np.random.Generator, mixes: Floats, turns: Indices) -> Indices:
     coins, picks = draw.random(len(turns)), np.zeros(len(turns), dtype=np.int64)
     for agent, mix in enumerate(mixes):
         mine = turns == agent
-        borders = np.cumsum(mix)[
-            : np.flatnonzero(mix)[-1]
-        ]  # the last class takes what rounding leaves
+        last = np.flatnonzero(mix)[-1]  # takes what rounding leaves
+        borders = np.cumsum(mix)[:last]
         picks[mine] = np.searchsorted(borders, coins[mine], side="right")
     return picks
 
 
 def _deal(request: Request, classes: Indices, counts: Indices) -> list[Indices]:
-    """Records for class counts `(classes, agents)`: each class's records are permuted, then cut."""
+    """Records for class counts `(classes, agents)`: those of a class are shuffled, then cut."""
     rows: list[list[Indices]] = [[] for _ in range(request.agents)]
     for label, row in zip(classes, counts, strict=True):
-        order = generator(request.seed, "partition-records", int(label)).permutation(
-            _where(request.y, label)
-        )
-        for agent, piece in enumerate(
-            np.split(order, np.cumsum(row))[: request.agents]
-        ):
+        pieces = np.split(_shuffled(request, int(label)), np.cumsum(row))
+        for agent, piece in enumerate(pieces[: request.agents]):
             rows[agent].append(piece)
     return [np.concatenate(row) for row in rows]
 
 
 def _apportion(sizes: Indices, total: int) -> Indices:
-    """`total` shards over classes in proportion to their sizes, by largest remainders, at least one each."""
+    """How many of `total` shards each class has: in proportion to its size, at least one.
+
+    Largest remainders decide how fractions are rounded.
+    """
     exact = sizes / sizes.sum() * total
     shares: Indices = np.maximum(1, np.floor(exact)).astype(np.int64)
     while shares.sum() != total:

@@ -1,4 +1,4 @@
-"""What a record's target is: a class, several labels, or numbers. It is public, like the shape."""
+"""The targets of records: classes, labels or numbers. Their kind and count are public."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Classes:
         return f"{self.count} classes"
 
     def check(self, name: str, y: Tensor) -> None:
-        """Refuse targets that are none."""
+        """Refuse a tensor that does not hold such targets; `name` says in errors which it is."""
         if y.dtype != torch.int64 or y.ndim != 1:
             found = f"{y.dtype} {tuple(y.shape)}"
             raise InputError(
@@ -37,11 +37,11 @@ class Classes:
             )
 
     def values(self, y: Tensor, dtype: torch.dtype) -> Tensor:
-        """What a loss is given."""
+        """Targets as losses and scores take them."""
         return y
 
     def blank(self, records: int) -> Tensor:
-        """Targets of records that are not there."""
+        """Valid targets for so many records that stand in for real ones."""
         return torch.zeros(records, dtype=torch.int64)
 
 
@@ -58,7 +58,7 @@ class Labels:
         return f"{self.count} labels"
 
     def check(self, name: str, y: Tensor) -> None:
-        """Refuse targets that are none."""
+        """Refuse a tensor that does not hold such targets; `name` says in errors which it is."""
         _check_rows(name, y, self.count)
         if not bool(((y == 0) | (y == 1)).all()):
             raise InputError(
@@ -66,11 +66,11 @@ class Labels:
             )
 
     def values(self, y: Tensor, dtype: torch.dtype) -> Tensor:
-        """What a loss is given."""
+        """Targets as losses and scores take them."""
         return y.to(dtype)
 
     def blank(self, records: int) -> Tensor:
-        """Targets of records that are not there."""
+        """Valid targets for so many records that stand in for real ones."""
         return torch.zeros(records, self.count)
 
 
@@ -87,7 +87,7 @@ class Numbers:
         return f"{self.count} numbers"
 
     def check(self, name: str, y: Tensor) -> None:
-        """Refuse targets that are none."""
+        """Refuse a tensor that does not hold such targets; `name` says in errors which it is."""
         _check_rows(name, y, self.count)
         if not bool(y.isfinite().all()):
             raise InputError(
@@ -95,11 +95,11 @@ class Numbers:
             )
 
     def values(self, y: Tensor, dtype: torch.dtype) -> Tensor:
-        """What a loss is given."""
+        """Targets as losses and scores take them."""
         return y.to(dtype)
 
     def blank(self, records: int) -> Tensor:
-        """Targets of records that are not there."""
+        """Valid targets for so many records that stand in for real ones."""
         return torch.zeros(records, self.count)
 
 
@@ -114,36 +114,41 @@ KINDS: dict[str, type[Targets]] = {
 @final
 @dataclass(frozen=True)
 class Predicted:
-    """What is to be predicted, as far as it is known before any record is read."""
+    """The kind of the targets, and how many if that is known before any record is read."""
 
     kind: type[Targets]
-    count: int | None  # None: as many as the records show
+    count: int | None  # None: the records decide
 
     def of(self, count: int) -> Targets:
-        """So many of them, or as many as were given."""
+        """The targets: `count` of them, unless another count was given before."""
         return self.kind(count if self.count is None else self.count)
 
     def __str__(self) -> str:
-        word = next(name for name, kind in KINDS.items() if kind is self.kind)
-        return word if self.count is None else f"{self.count} {word}"
+        kind = next(name for name, kind in KINDS.items() if kind is self.kind)
+        return kind if self.count is None else f"{self.count} {kind}"
 
 
 CLASSES = Predicted(Classes, None)
+MOST_DIGITS = 5
+"""Digits that a count may have."""
 
 
 def predicted(text: str | None) -> Predicted:
-    """`classes`, `labels` or `numbers`, perhaps with how many: `3 classes`. None: classes."""
+    """The meaning of `classes`, `labels` or `numbers`, perhaps with a count, as in `3 classes`.
+
+    None means classes.
+    """
     if text is None:
         return CLASSES
-    count, _, word = text.rpartition(" ")
-    plain = count.isascii() and count.isdigit() and len(count) < 6
-    known = word in KINDS and (plain or not text.partition(" ")[1])
-    if not known or (count and int(count) < 1):
+    count, space, kind = text.rpartition(" ")
+    counted = count.isascii() and count.isdigit() and len(count) <= MOST_DIGITS
+    valid = counted and int(count) >= 1 if space else True
+    if kind not in KINDS or not valid:
         raise InputError(
             f"predict must be classes, labels or numbers, or how many of them, such as "
             f"'3 classes', not {text!r}."
         )
-    return Predicted(KINDS[word], int(count) if count else None)
+    return Predicted(KINDS[kind], int(count) if space else None)
 
 
 def _check_rows(name: str, y: Tensor, count: int) -> None:

@@ -1,8 +1,8 @@
 """A model on flat rows.
 
-A `Task` takes any `nn.Module` apart into a template and a flat row of its trainable parameters. All state is in the
-row: modules that carry state of their own between samples are refused, because then one record could speak through
-another one's gradient.
+A `Task` separates any `nn.Module` into a template and a flat row of its trainable parameters. All
+state is in the row: a module that carries state from one sample to the next is refused, because one
+record could then change the gradient of another.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OWN_RANDOMNESS = (nn.modules.dropout._DropoutNd, nn.RReLU)
 
 @final
 class Task:
-    """What is learned: a module, its loss, and the order of its parameters in a row."""
+    """What is learned: a module, its loss and score, and the order of its parameters in a row."""
 
     def __init__(
         self,
@@ -45,7 +45,8 @@ class Task:
         }
         if not trainable:
             raise InputError(
-                "The model has no trainable parameters: at least one must have requires_grad = True."
+                "The model has no trainable parameters: at least one must have requires_grad = "
+                "True."
             )
         self._shapes = {name: p.shape for name, p in trainable.items()}
         self.sizes = tuple(p.numel() for p in trainable.values())
@@ -57,10 +58,8 @@ class Task:
         self.fused: Engine | None = None
 
     def __repr__(self) -> str:
-        kind, dtype = (
-            type(self._module_as_given).__name__,
-            str(self.initial.dtype).removeprefix("torch."),
-        )
+        kind = type(self._module_as_given).__name__
+        dtype = str(self.initial.dtype).removeprefix("torch.")
         return f"Task({kind}, {self.size:,} parameters, {dtype})"
 
     @property
@@ -89,7 +88,7 @@ class Task:
         }
 
     def hasten(self, shape: tuple[int, ...]) -> None:
-        """Take the fused path for inputs of this shape, if the model and the machine allow it."""
+        """Use the compiled kernels for inputs of this shape, if they can compute this model."""
         if self._loss is cross_entropy and self.initial.dtype is torch.float32:
             self.fused = engine_for(self._template, shape)
 
@@ -101,22 +100,20 @@ class Task:
             for name, part in module.named_modules()
             if isinstance(part, KeyedDropout)
         }
-        return self._loss(
-            functional_call(module, {**parameters, **keys}, (x[None],)), y[None]
-        )
+        outputs = functional_call(module, {**parameters, **keys}, (x[None],))
+        return self._loss(outputs, y[None])
 
     def outputs(self, row: Tensor, x: Tensor) -> Tensor:
         """Outputs for a whole batch, in evaluation mode."""
         if self.fused:
             return self.fused.outputs(row, x)
+        module, parameters = self._module(training=False), dict(self.parameters(row))
         with torch.no_grad():
-            outputs: Tensor = functional_call(
-                self._module(training=False), dict(self.parameters(row)), (x,)
-            )
+            outputs: Tensor = functional_call(module, parameters, (x,))
         return outputs
 
     def module(self, row: Tensor) -> nn.Module:
-        """A module of the user's own kind with the parameters of a row, to use outside of here."""
+        """A module of the class that was given, with the parameters of a row."""
         module = copy.deepcopy(self._module_as_given).to(row.dtype)
         values = self.parameters(row.detach().clone())
         with torch.no_grad():
@@ -126,27 +123,28 @@ class Task:
         return module
 
     def check(self, x: Tensor, y: Tensor, width: int) -> None:
-        """Try the model on two samples; says what is wrong with it in one sentence."""
+        """Try model, loss and score on two samples; an error says in one sentence what is wrong."""
         try:
             outputs = self.outputs(self.initial, x[:2])
         except Exception as failure:
             raise InputError(
-                f"The model does not accept inputs of shape {tuple(x.shape[1:])}: {_first_line(failure)}."
+                f"The model does not accept inputs of shape {tuple(x.shape[1:])}: "
+                f"{_first_line(failure)}."
             ) from failure
         if outputs.shape != (2, width):
             raise InputError(
                 f"The model must return one row of {width} outputs per sample, shape (2, {width}) "
                 f"for two samples, but returned {tuple(outputs.shape)}."
             )
+        key = torch.zeros(2, dtype=torch.int64)
+        batch = (x[:2], y[:2], key)
         try:
-            key = torch.zeros(2, dtype=torch.int64)
-            losses = vmap(self.loss, (None, 0, 0, 0))(
-                self.parameters(self.initial), x[:2], y[:2], key
-            )
+            parameters = self.parameters(self.initial)
+            losses = vmap(self.loss, (None, 0, 0, 0))(parameters, *batch)
         except Exception as failure:
             raise InputError(
-                "The model cannot be differentiated sample by sample "
-                f"(no data-dependent branches, no in-place changes of inputs): {_first_line(failure)}."
+                "The model cannot be differentiated sample by sample (no data-dependent branches, "
+                f"no in-place changes of inputs): {_first_line(failure)}."
             ) from failure
         if losses.shape != (2,):
             raise InputError(
@@ -169,8 +167,8 @@ def _refuse(module: nn.Module) -> None:
         where = f"{type(part).__name__}{f' ({name})' if name else ''}"
         if isinstance(part, _MIXES_SAMPLES):
             raise InputError(
-                f"The model contains {where}, which mixes the samples of a batch, so no sample has a gradient of its "
-                "own to clip; use GroupNorm instead."
+                f"The model contains {where}, which mixes the samples of a batch, so no sample has "
+                "a gradient of its own to clip; use GroupNorm instead."
             )
         if getattr(part, "track_running_stats", False):
             raise InputError(

@@ -1,4 +1,7 @@
-"""Data sets by name: bundled (`digits`), fetched (`mnist`, `fashion-mnist`, `cifar10`), or the user's own."""
+"""Data sets by name.
+
+`digits` is bundled, `mnist`, `fashion-mnist` and `cifar10` are fetched, others are the user's own.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import numpy as np
 import torch
 
 from dpdl.errors import InputError, unknown
-from dpdl.tasks.data.cache import cache_dir, fetch_entry, read
-from dpdl.tasks.data.catalogue import CATALOGUE, Entry
+from dpdl.tasks.data.cache import cache_dir, fetch_entry, read_entry
+from dpdl.tasks.data.catalogue import CATALOGUE, CatalogueEntry
 from dpdl.tasks.data.dataset import Dataset
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.targets import CLASSES, Classes, Predicted
@@ -31,8 +34,9 @@ __all__ = [
 def load(name: str, progress: bool = False, predict: Predicted = CLASSES) -> Dataset:
     """The data set of a name, of a `PATH.npz`, or of the user's own `module:function`.
 
-    A named data set that is not in the cache is fetched first; one whose cached files are damaged is refused.
-    `predict` says what the targets of own data are; that of named data sets is known.
+    A named data set that is not in the cache is fetched first; one whose cached files are damaged
+    is refused. `predict` says what the targets of the user's own data are; for named data sets it
+    is not used.
     """
     if name == "digits":
         from dpdl.tasks.data.digits import digits
@@ -54,7 +58,7 @@ def load(name: str, progress: bool = False, predict: Predicted = CLASSES) -> Dat
 
 
 def form_of(name: str) -> Form | None:
-    """How a record of a named data set looks, known without reading it; None of one without a name."""
+    """The form of a record of a named data set, without reading it; None for any other data set."""
     if name == "digits":
         return Form((1, 8, 8), Classes(10))
     if name not in CATALOGUE:
@@ -64,12 +68,18 @@ def form_of(name: str) -> Form | None:
 
 
 def class_counts(name: str) -> tuple[int, ...] | None:
-    """How many training records of every class a data set has, as far as that is known without reading it."""
+    """How many training records of every class a data set has, without reading it.
+
+    None where only its records tell.
+    """
     return CATALOGUE[name].class_counts if name in CATALOGUE else None
 
 
 def fetch(name: str, progress: bool = False) -> Path:
-    """Make a named data set available offline; the folder that holds it. Damaged files are replaced."""
+    """Make a named data set available offline, and replace damaged files.
+
+    Returns the folder that holds it.
+    """
     if name == "digits":
         import sklearn.datasets
 
@@ -80,25 +90,26 @@ def fetch(name: str, progress: bool = False) -> Path:
 
 
 def is_here(name: str) -> bool:
-    """Whether a named data set can be loaded without a network; its files are not read, so not checked."""
+    """Whether a named data set can be loaded without a network; its files are not checked."""
     if name not in NAMES:
         raise unknown("dataset", name, NAMES)
-    return name == "digits" or all(
-        (cache_dir() / name / file).is_file() for file in CATALOGUE[name].files
-    )
+    if name == "digits":
+        return True
+    folder = cache_dir() / name
+    return all((folder / file).is_file() for file in CATALOGUE[name].files)
 
 
-def _load_entry(entry: Entry, progress: bool) -> Dataset:
-    content = read(entry)
+def _load_entry(entry: CatalogueEntry, progress: bool) -> Dataset:
+    content = read_entry(entry)
     if content is None:
         fetch_entry(entry, progress)
-        content = read(entry)
+        content = read_entry(entry)
     if content is None:
         raise InputError(
             f"Data set {entry.name} vanished from {cache_dir()} while it was read: "
             f"run `dpdl data fetch {entry.name}` again."
         )
-    # torch shares memory with numpy, so it needs arrays that may be written; bytes may not.
+    # torch shares memory with numpy and needs arrays that may be written; bytes may not be.
     arrays = (
         np.require(array, requirements=["C", "W"]) for array in entry.decode(content)
     )

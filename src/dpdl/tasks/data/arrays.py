@@ -1,4 +1,4 @@
-"""Arrays of the user's own data, checked and turned into tensors."""
+"""Arrays of the user's own data, checked and made into tensors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from dpdl.keys import generator
 from dpdl.objects import cause
 from dpdl.tasks.targets import Classes, Labels, Numbers, Targets
 
-HELD_OUT = 5
+HELD_OUT = 5  # one of so many records
 LARGEST_LABEL = 65_535
+KEYS = ("x", "y", "x_test", "y_test")
 Array = NDArray[Any]
 
 
 def tensors_of(path: str, kind: type[Targets]) -> list[Tensor]:
     """`x`, `y` and, if they are there, `x_test`, `y_test` of an `.npz` file."""
-    found = read(path)
+    found = read_arrays(path)
     missing = [key for key in ("x", "y") if key not in found]
     if missing or ("x_test" in found) != ("y_test" in found):
         raise InputError(
@@ -38,10 +39,10 @@ def tensors_of(path: str, kind: type[Targets]) -> list[Tensor]:
 
 
 def held_out(name: str, x: Tensor, y: Tensor) -> list[Tensor]:
-    """The records with a fifth of them, at least one, set aside as test records.
+    """Training records and targets, then test records and targets: a fifth, at least one.
 
-    The first of the permutation with key `(0, "held-out")` are, so the same file always gives the
-    same split.
+    The test records are the first ones of the permutation with key `(0, "held-out")`, so the same
+    file always gives the same split.
     """
     if len(x) != len(y) or len(x) < 2:
         raise InputError(
@@ -53,8 +54,8 @@ def held_out(name: str, x: Tensor, y: Tensor) -> list[Tensor]:
     return [x[train], y[train], x[test], y[test]]
 
 
-def read(path: str) -> Mapping[str, Array]:
-    """The arrays of an `.npz` file that have a meaning here."""
+def read_arrays(path: str) -> Mapping[str, Array]:
+    """The arrays `x`, `y`, `x_test` and `y_test` of an `.npz` file, as far as it has them."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise InputError(f"The data file {path} does not exist.")
@@ -63,12 +64,8 @@ def read(path: str) -> Mapping[str, Array]:
             loaded = np.load(stream, allow_pickle=False)
             if not isinstance(loaded, np.lib.npyio.NpzFile):
                 raise ValueError("it is not an .npz archive")
-            known = ("x", "y", "x_test", "y_test")
-            return {key: loaded[key] for key in known if key in loaded}
-    except (
-        Exception,
-        MemoryError,
-    ) as error:  # a damaged file makes numpy and zipfile raise almost anything
+            return {key: loaded[key] for key in KEYS if key in loaded}
+    except Exception as error:  # numpy and zipfile raise almost anything
         raise InputError(
             f"The data file {path} cannot be read ({cause(error)}): "
             "it must be a file that numpy.savez wrote, with plain arrays."
@@ -98,11 +95,12 @@ def records(name: str, field: str, x: Array) -> Tensor:
         x = x[:, None]
     if x.ndim == 4 and x.shape[3] in (1, 3) and x.shape[1] not in (1, 3):
         raise InputError(
-            f"{name}: {field} of shape {x.shape} looks like (n, H, W, C), transpose it to (n, C, H, W)."
+            f"{name}: {field} of shape {x.shape} looks like (n, H, W, C), transpose it to "
+            "(n, C, H, W)."
         )
     if x.dtype == np.uint8:
         return torch.from_numpy(np.array(x, order="C"))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # infinite numbers are refused later
         return torch.from_numpy(np.array(x, dtype=np.float32, order="C"))
 
 
@@ -120,14 +118,16 @@ def targets(name: str, field: str, y: Array, kind: type[Targets]) -> Tensor:
             f"{name}: {field} must be numbers of shape (n,) or (n, k), not {y.dtype} of shape "
             f"{y.shape}."
         )
-    return torch.from_numpy(y.astype(np.float32).reshape(len(y), -1))
+    rows = y if y.ndim == 2 else y[:, None]
+    with np.errstate(over="ignore"):  # infinite numbers are refused later
+        return torch.from_numpy(rows.astype(np.float32))
 
 
 def _classes(name: str, field: str, y: Array) -> Tensor:
     if y.dtype.kind not in "iu" or y.ndim != 1:
         raise InputError(
-            f"{name}: {field} must be integers of shape (n,), not {y.dtype} of shape {y.shape}; for "
-            "labels or numbers to predict, say so with predict."
+            f"{name}: {field} must be integers of shape (n,), not {y.dtype} of shape {y.shape}; "
+            "to predict labels or numbers, say so with predict."
         )
     if y.size and int(y.max()) > LARGEST_LABEL:
         raise InputError(

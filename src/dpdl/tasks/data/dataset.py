@@ -1,4 +1,4 @@
-"""A data set in memory: training and test records, their labels, and how pixels become numbers."""
+"""A data set in memory: training and test records, and the target of each."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Dataset:
             or self.x.dtype != self.x_test.dtype
         ):
             raise InputError(
-                f"Data set {self.name}: x_test must look like x, a record is {_look(self.x)} in x and "
-                f"{_look(self.x_test)} in x_test."
+                f"Data set {self.name}: x_test must look like x, a record is {_look(self.x)} in x "
+                f"and {_look(self.x_test)} in x_test."
             )
         try:
             _ = self.form
@@ -76,7 +76,7 @@ class Dataset:
         return self.form.inputs(x_rows, dtype)
 
     def fingerprint(self) -> str:
-        """SHA-256 over dtype, shape and bytes of all four arrays: equal exactly when the data are equal."""
+        """SHA-256 over type, shape and bytes of all four arrays: equal for equal data only."""
         total = hashlib.sha256()
         for name in ("x", "y", "x_test", "y_test"):
             array = getattr(self, name).detach().cpu().contiguous().numpy()
@@ -93,12 +93,13 @@ def _check_records(name: str, field: str, x: Tensor) -> None:
     if not isinstance(x, Tensor) or x.dtype not in ALLOWED:
         given = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
         raise InputError(
-            f"Data set {name}: {field} must be a uint8, float16, float32 or float64 tensor, not {given}."
+            f"Data set {name}: {field} must be a uint8, float16, float32 or float64 tensor, not "
+            f"{given}."
         )
     if x.ndim not in (2, 4) or x.numel() == 0:
         raise InputError(
-            f"Data set {name}: {field} must be (n, C, H, W) or (n, features) with at least one record, "
-            f"not {tuple(x.shape)}."
+            f"Data set {name}: {field} must be (n, C, H, W) or (n, features) with at least one "
+            f"record, not {tuple(x.shape)}."
         )
     if x.is_floating_point() and not bool(torch.isfinite(x).all()):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The 8 x 8 digits bundled with scikit-learn: 1,797 images, no network, for smoke runs and tests."""
+"""The 8 x 8 digits of scikit-learn: 1,797 images without a download, for short runs and tests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ TEST_RECORDS = 360
 
 
 def digits() -> Dataset:
-    """1,437 training and 360 test records of shape (1, 8, 8), pixels 0..16 mapped to -1..1 by `p/8 - 1`.
+    """1,437 training and 360 test records of shape (1, 8, 8); a pixel p of 0..16 becomes p/8 - 1.
 
-    The split is fixed: the first 360 of the permutation with key `(0, "digits")` are the test records.
+    The split is fixed: the first 360 of the permutation with key `(0, "digits")` are the test
+    records.
     """
     from sklearn.datasets import load_digits
 

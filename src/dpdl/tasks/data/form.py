@@ -1,4 +1,4 @@
-"""What everybody may know about the records: how one looks, never what is in it."""
+"""The form of a record, which is public: what it looks like, never what is in it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ ALLOWED = (torch.uint8, torch.float16, torch.float32, torch.float64)
 class Form:
     """The shape of a record, what is predicted, and how pixels become numbers.
 
-    It is public and chosen before any record is read, so that a site with few records, or without
-    some class, builds the same model as all others. `mean` and `std` hold one value per channel,
-    or one value for all; they are used for pixels only.
+    A shape is `(features,)` or `(channels, height, width)`. The form is chosen before any record is
+    read, so that a site with few records, or without some class, builds the same model as all
+    others. `mean` and `std` hold one value per channel, or one value for all; they are used for
+    pixels only.
     """
 
     shape: tuple[int, ...]
@@ -33,6 +34,15 @@ class Form:
     std: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
+        if len(self.shape) not in (1, 3) or min(self.shape) < 1:
+            raise InputError(
+                "The shape of a record must be (features,) or (channels, height, width), each at "
+                f"least 1, not {self.shape}."
+            )
+        if self.dtype not in ALLOWED:
+            raise InputError(
+                f"Records must be uint8, float16, float32 or float64, not {self.dtype}."
+            )
         for name in ("mean", "std"):
             values = getattr(self, name)
             finite = all(math.isfinite(value) for value in values)
@@ -73,5 +83,5 @@ class Form:
 
 
 def look(shape: tuple[int, ...], dtype: torch.dtype) -> str:
-    """A record in few words, for instance `(1, 28, 28) uint8`."""
+    """A record described for people, for instance `(1, 28, 28) uint8`."""
     return f"{tuple(shape)} {str(dtype).removeprefix('torch.')}"

@@ -21,7 +21,7 @@ CIFAR_PIXELS = 3 * 32 * 32
 
 
 def read_idx(content: bytes) -> Bytes:
-    """The array in an IDX file of unsigned bytes: magic 0 0 8 d, d big-endian sizes, then the values."""
+    """The array in an IDX file of unsigned bytes: 0 0 8 d, then d big-endian sizes, then values."""
     start = 4 + 4 * content[3] if len(content) > 3 else 4
     if content[:3] != b"\x00\x00\x08" or len(content) < start:
         raise ValueError("not an IDX file of unsigned bytes")
@@ -34,7 +34,10 @@ def read_idx(content: bytes) -> Bytes:
 
 
 def read_cifar_batch(content: bytes) -> tuple[Bytes, Bytes]:
-    """Images `(n, 3, 32, 32)` and labels `(n,)` of a binary batch: one label byte, then R, G and B planes."""
+    """Images `(n, 3, 32, 32)` and labels `(n,)` of a binary batch.
+
+    An image is one byte for the label, then its red, green and blue planes.
+    """
     if not content or len(content) % (1 + CIFAR_PIXELS):
         raise ValueError(
             f"a CIFAR-10 batch is a multiple of {1 + CIFAR_PIXELS} bytes, not {len(content)}"
@@ -44,7 +47,10 @@ def read_cifar_batch(content: bytes) -> tuple[Bytes, Bytes]:
 
 
 def cifar_batch_from_picture(picture: bytes, labels: Bytes) -> bytes:
-    """A binary batch from a picture 1024 pixels wide: row = image, pixel p of a row = (p // 32, p % 32)."""
+    """A binary batch from a picture that has one image per row.
+
+    Pixel p of a row is pixel (p // 32, p % 32) of the image.
+    """
     from PIL import Image
 
     with Image.open(io.BytesIO(picture), formats=["PNG"]) as image:
@@ -68,9 +74,10 @@ def read_labels(content: bytes, count: int) -> Bytes:
 
 
 def members(archive: Path, wanted: set[str], limit: int) -> Iterator[tuple[str, bytes]]:
-    """The wanted regular files of a tar archive, by exact name; nothing else is read, nothing is written.
+    """The wanted regular files of a tar archive, by exact name; nothing is written to disk.
 
-    A member larger than `limit` bytes is refused, so that a hostile archive cannot fill the memory.
+    A member of more than `limit` bytes is refused, so that a hostile archive cannot fill the
+    memory.
     """
     missing = set(wanted)
     with tarfile.open(archive, "r|*") as tar:

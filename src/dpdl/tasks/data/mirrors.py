@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dpdl.tasks.data.progress import Bar, Progress
+from dpdl.tasks.data.progress import DownloadBar, FetchProgress
 from dpdl.tasks.data.sources import (
     LARGEST_FILE,
     SourceError,
@@ -28,14 +28,14 @@ class Mirror:
     base: str
     files: tuple[str, ...]
     unpack: Unpack
-    answer_seconds: float = ANSWER_SECONDS  # without an answer it is given up
+    answer_seconds: float = ANSWER_SECONDS  # how long to wait for an answer
 
     @property
     def label(self) -> str:
         """The base URL."""
         return self.base
 
-    def collect(self, folder: Path, scratch: Path, progress: Progress) -> None:
+    def collect(self, folder: Path, scratch: Path, progress: FetchProgress) -> None:
         """Download file after file; give up after 15 s without an answer or 30 s without a byte."""
         for name in self.files:
             url = f"{self.base.rstrip('/')}/{name}"
@@ -53,10 +53,10 @@ def gunzip(download: Path, folder: Path, largest: int = LARGEST_FILE) -> None:
     (folder / download.name.removesuffix(".gz")).write_bytes(content)
 
 
-class _Watch:
-    """Stands between pooch and the bar: notices the answer, and stops a download nobody waits for."""
+class _WatchedDownload:
+    """Stands between pooch and the bar: notices the answer, and ends an abandoned download."""
 
-    def __init__(self, bar: Bar | Literal[False]) -> None:
+    def __init__(self, bar: DownloadBar | Literal[False]) -> None:
         self._bar = bar
         self._total = 0
         self.answered = threading.Event()
@@ -91,11 +91,11 @@ class _Watch:
 
 
 def _download(
-    url: str, target: Path, bar: Bar | Literal[False], answer_seconds: float
+    url: str, target: Path, bar: DownloadBar | Literal[False], answer_seconds: float
 ) -> None:
     import pooch
 
-    watch = _Watch(bar)
+    watch = _WatchedDownload(bar)
     fetch = pooch.HTTPDownloader(
         progressbar=watch, chunk_size=2**16, timeout=(CONNECT_SECONDS, STALL_SECONDS)
     )
@@ -104,12 +104,12 @@ def _download(
         try:
             fetch(url, str(target), None)
         except Exception as error:
+            _close(error)
             watch.error = error
-            _hang_up(error)
         watch.answered.set()
 
-    # In a thread, because the time-outs of a connection count per address and not at all while a name is
-    # looked up: a closed network could hold a person up for minutes.
+    # In a thread, because time-outs of a connection count per address, and not at all while a name
+    # is looked up: on a closed network a person would wait for minutes.
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
@@ -122,12 +122,11 @@ def _download(
         raise SourceError(_reason(watch.error)) from watch.error
 
 
-def _hang_up(error: Exception) -> None:
+def _close(error: Exception) -> None:
     """Close the connection of an answer that was refused; pooch leaves it open."""
-    import requests
-
-    if isinstance(error, requests.HTTPError) and error.response is not None:
-        error.response.close()
+    response = getattr(error, "response", None)
+    if response is not None:
+        response.close()
 
 
 def _reason(error: Exception) -> str:

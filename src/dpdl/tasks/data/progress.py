@@ -1,4 +1,4 @@
-"""A progress bar on standard error, or nothing at all, behind one small interface."""
+"""The progress of a fetch: bars on standard error, or nothing, behind one small interface."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 
-class Bar:
-    """One download's bar, with the four names pooch uses: `total`, `update`, `reset`, `close`."""
+class DownloadBar:
+    """The bar of one download; `total`, `update`, `reset` and `close` are called by pooch."""
 
     def __init__(self, display: rich.progress.Progress, name: str) -> None:
         self._display = display
@@ -44,17 +44,17 @@ class Bar:
         )
 
 
-class Progress(Protocol):
-    """What a source can tell about its progress."""
+class FetchProgress(Protocol):
+    """Where a source reports its progress."""
 
-    def bar(self, name: str) -> Bar | Literal[False]:
-        """A bar for one download, in the form pooch asks for; False for none."""
+    def bar(self, name: str) -> DownloadBar | Literal[False]:
+        """A bar for one download as pooch takes it; False for none."""
 
     def waiting(self, what: str) -> AbstractContextManager[None]:
         """Show that `what` is under way, without knowing how far it is."""
 
 
-class Silent:
+class SilentProgress:
     """Shows nothing."""
 
     def bar(self, name: str) -> Literal[False]:
@@ -66,16 +66,16 @@ class Silent:
         return nullcontext()
 
 
-class Shown:
+class ShownProgress:
     """Bars on standard error; standard output stays free for results."""
 
     def __init__(self, display: rich.progress.Progress) -> None:
         self._display = display
 
-    def bar(self, name: str) -> Bar:
+    def bar(self, name: str) -> DownloadBar:
         """A bar with bytes and time left."""
         self.forget_unfinished()
-        return Bar(self._display, name)
+        return DownloadBar(self._display, name)
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
@@ -99,10 +99,10 @@ class _Size(rich.progress.DownloadColumn):
 
 
 @contextmanager
-def reporting(shown: bool) -> Iterator[Progress]:
-    """A `Progress` for the duration of one fetch."""
+def reporting(shown: bool) -> Iterator[FetchProgress]:
+    """The progress of one fetch, shown on standard error or not at all."""
     if not shown:
-        yield Silent()
+        yield SilentProgress()
         return
     columns = (
         rich.progress.TextColumn("{task.description}"),
@@ -111,6 +111,6 @@ def reporting(shown: bool) -> Iterator[Progress]:
         rich.progress.TimeRemainingColumn(elapsed_when_finished=True),
     )
     with rich.progress.Progress(*columns, console=Console(stderr=True)) as display:
-        progress = Shown(display)
+        progress = ShownProgress(display)
         yield progress
         progress.forget_unfinished()

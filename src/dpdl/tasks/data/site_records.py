@@ -1,4 +1,4 @@
-"""The records of one site, which must have a form that is known beforehand.
+"""The records of one site, whose form is public and given beforehand.
 
 Nothing about the form is derived from the records: a site without some class, or with few records,
 would otherwise build another model than the others.
@@ -11,7 +11,13 @@ from pathlib import Path
 from torch import Tensor
 
 from dpdl.errors import InputError
-from dpdl.tasks.data.arrays import held_out, read, records, targets, tensors_of
+from dpdl.tasks.data.arrays import (
+    held_out,
+    read_arrays,
+    records,
+    targets,
+    tensors_of,
+)
 from dpdl.tasks.data.dataset import Dataset
 from dpdl.tasks.data.form import Form, look
 from dpdl.tasks.data.own import from_function
@@ -37,15 +43,16 @@ def of_site(
         shape = tuple(rows.shape[1:])
         if shape != form.shape or rows.dtype != form.dtype:
             raise InputError(
-                f"{name}: a record in {field} is {look(shape, rows.dtype)}, but the plan says {form}."
+                f"{name}: a record in {field} is {look(shape, rows.dtype)}, but the plan says "
+                f"{form}."
             )
     mean, std, predicts = form.mean, form.std, form.targets
     return Dataset(name, x, y, x_test, y_test, predicts.count, mean, std, predicts)
 
 
 def public_test(path: str, kind: type[Targets]) -> tuple[Tensor, Tensor]:
-    """Test records that everybody may know: `x` and `y` of an `.npz` file."""
-    found = read(path)
+    """Public test records: `x` and `y` of an `.npz` file."""
+    found = read_arrays(path)
     if not {"x", "y"} <= set(found):
         raise InputError(f"{path} must hold the arrays x and y of the test records.")
     x, y = records(path, "x", found["x"]), targets(path, "y", found["y"], kind)
@@ -57,7 +64,7 @@ def public_test(path: str, kind: type[Targets]) -> tuple[Tensor, Tensor]:
 
 
 def _tensors(owner: Owner, kind: type[Targets]) -> tuple[str, list[Tensor]]:
-    """Its name, training records and targets, and test records and targets if it has any."""
+    """A name, training records and targets, and test records and targets if there are any."""
     if isinstance(owner, Dataset):
         return owner.name, [owner.x, owner.y, owner.x_test, owner.y_test]
     name = str(owner)

@@ -1,4 +1,4 @@
-"""Gradients by compiled kernels, for networks made of the usual layers. Any other network takes the plain path."""
+"""Gradients by compiled kernels, for networks of common layers; others take the plain path."""
 
 from dpdl.tasks.fused.engine import Engine, engine_for
 

@@ -1,7 +1,7 @@
 """Sums of clipped per-sample gradients by compiled kernels; `dpdl/native/learn.h` says how.
 
-All buffers are made once per thread. One call is one thread, and adds in one order: its bits do not depend on how many
-threads there are.
+All buffers are made once per thread. A call runs in one thread and adds in one order, so its bits
+do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from dpdl.native.network import Memory
 from dpdl.tasks.fused.network import Network, understand
 from dpdl.types import Batch, ClippedSum
 
-# Floats of one thread's buffers, at least and for every weight, and samples at once; by timing LeNet, CNN and linear
-# layers. All weights are read once for as many samples as there is room for: many weights want much room.
-FLOATS = 1_000_000
+# Chosen by timing LeNet, CNN and linear layers. All weights are read once for as many samples as
+# the buffers have room for, so many weights need large buffers.
+FLOATS = 1_000_000  # of one thread's buffers, at least
 FLOATS_PER_WEIGHT = 3
-MOST_SAMPLES = 108
+MOST_SAMPLES = 108  # at once
 
 
 def engine_for(module: nn.Module, shape: tuple[int, ...]) -> Engine | None:
-    """The engine of a module whose dropout is keyed, for inputs of a shape; None when the kernels cannot do it."""
+    """The engine of a module with keyed dropout, for inputs of this shape.
+
+    None if the kernels do not know a layer of it, or are not there.
+    """
     network = understand(module, shape) if library() else None
     return Engine(network) if network else None
 
@@ -39,7 +42,10 @@ class Engine:
         self._local = threading.local()
 
     def clipped(self, row: Tensor, batch: Batch, clip_norm: float) -> ClippedSum:
-        """The sum of the samples' gradients, each shortened to `clip_norm`; one that is not finite counts as zero."""
+        """The sum of the samples' gradients, each shortened to `clip_norm`.
+
+        A gradient that is not finite counts as zero.
+        """
         return self._sum(row, batch, clip_norm)
 
     def total(self, row: Tensor, batch: Batch) -> ClippedSum:
@@ -73,7 +79,7 @@ class Engine:
         return ClippedSum(out, *facts)
 
     def _memory(self, weights: int) -> Memory:
-        """This thread's own."""
+        """The buffers of this thread."""
         if not hasattr(self._local, "memory"):
             floats = max(FLOATS, FLOATS_PER_WEIGHT * weights)
             self._local.memory = Memory(

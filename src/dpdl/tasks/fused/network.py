@@ -1,6 +1,7 @@
-"""Which networks the kernels can do.
+"""The networks that the kernels know.
 
-Convolutions, each perhaps with group norm, ReLU and 2 x 2 max-pool, then linear layers with ReLU and dropout.
+Convolutions, each perhaps with group norm, ReLU and 2 x 2 max-pool, then linear layers with ReLU
+and dropout.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Network:
     dropouts: tuple[KeyedDropout | None, ...]  # after every linear layer
 
     def masks(self, key: Tensor) -> list[Tensor | None]:
-        """What dropout multiplies the units of every linear layer with, for the samples of these keys."""
+        """The factors of dropout after every linear layer, for the samples of these keys."""
         return [
             None
             if dropout is None
@@ -33,7 +34,7 @@ class Network:
 
 
 def understand(module: nn.Module, shape: tuple[int, ...]) -> Network | None:
-    """The network of a module for inputs of a shape; None when it has a part that the kernels do not know."""
+    """A module as a network for inputs of this shape; None if the kernels do not know a part."""
     parts = list(_flat(module))
     trainable = all(p.requires_grad for p in module.parameters())
     if not trainable or len({id(part) for part in parts}) < len(parts):
@@ -111,10 +112,10 @@ def _convolution(
     pool: int,
 ) -> ConvLayer | None:
     channels, height, width = shape
-    usual = (
+    plain = (
         part.groups == 1 and part.dilation == (1, 1) and part.padding_mode == "zeros"
     )
-    if not usual or isinstance(part.padding, str) or part.in_channels != channels:
+    if not plain or isinstance(part.padding, str) or part.in_channels != channels:
         return None
     groups, affine, eps = (
         (norm.num_groups, norm.affine, norm.eps) if norm else (0, False, 0.0)
