@@ -40,9 +40,9 @@ class AttackProgress:
 
     def training(self, plan: Plan) -> AbstractContextManager[Watch]:
         """The bar of a run."""
-        from dpdl.cli.show import Progress
+        from dpdl.cli.show import RunProgress
 
-        return Progress(plan, hidden=self._hidden)
+        return RunProgress(plan, hidden=self._hidden)
 
     @contextmanager
     def attacking(self, cases: int) -> Iterator[CaseWatch]:
@@ -65,7 +65,7 @@ class CaseProgress:
 
     def __init__(self, cases: int, hidden: bool) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
         console = Console(stderr=True)
         self._bar = Progress(
