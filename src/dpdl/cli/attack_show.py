@@ -65,7 +65,7 @@ class CaseProgress:
 
     def __init__(self, cases: int, hidden: bool) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         console = Console(stderr=True)
         self._bar = Progress(
