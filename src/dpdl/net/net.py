@@ -176,7 +176,7 @@ class Net:
     `agents` are their numbers, `N` is the number of all agents. `i`, `w` and `own` belong to the
     asks: row of the asking agent, weight w_ij, and position of the self-loop of every agent.
     `visits` are the edges they answer, counted by `numbers`, and `selves` those that stay at home.
-    `place` says which process hosts an agent. Whoever has a net can send by its verbs only, and
+    `place` is the process that hosts each agent. Whoever has a net can send by its verbs only, and
     they all end at one exit.
     """
 
