@@ -1,12 +1,14 @@
-"""A tiny MNIST that a server offers; `python -m tests.tasks.mirrored URL` fetches it."""
+"""Files as sources have them, and a tiny MNIST; `python -m tests.tasks.mirrored URL` fetches it."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import sys
 from dataclasses import replace
 
 import numpy as np
+from PIL import Image
 
 from dpdl.tasks.data import cache, catalogue
 from dpdl.tasks.data.catalogue import IDX_DOWNLOADS, CatalogueEntry
@@ -21,6 +23,17 @@ def idx(array: np.ndarray) -> bytes:
         + np.array(array.shape, dtype=">u4").tobytes()
         + array.tobytes()
     )
+
+
+def picture(images: np.ndarray) -> bytes:
+    """Images (n, 3, 32, 32) as the npm package stores them, built pixel by pixel."""
+    canvas = np.zeros((len(images), 1024, 3), dtype=np.uint8)
+    for row, image in enumerate(images):
+        for p in range(1024):
+            canvas[row, p] = image[:, p // 32, p % 32]
+    out = io.BytesIO()
+    Image.fromarray(canvas, "RGB").save(out, "PNG")
+    return out.getvalue()
 
 
 DRAW = np.random.default_rng(3)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dpdl.errors import InputError
-from dpdl.tasks.data import NAMES, Dataset, fetch, load
+from dpdl.tasks.data import Dataset
 
 
 def small(**changes: object) -> Dataset:
@@ -126,41 +126,3 @@ def test_impossible_data_sets_do_not_construct(
 ) -> None:
     with pytest.raises(InputError, match=message):
         small(**changes)
-
-
-def test_digits_are_always_there_and_always_split_the_same() -> None:
-    data = load("digits")
-    assert data.x.shape == (1437, 1, 8, 8)
-    assert data.x_test.shape == (360, 1, 8, 8)
-    assert (float(data.x.min()), float(data.x.max())) == (-1.0, 1.0)
-    assert (
-        data.fingerprint()
-        == "48b00c747ec613cb80744d3de896dbabd7b789d0864bfdcff66a81743eedb435"
-    )
-    assert int(torch.bincount(data.y_test).min()) >= 20
-    assert fetch("digits").is_dir()
-
-
-def test_digits_training_and_test_records_together_are_scikit_learns() -> None:
-    from sklearn.datasets import load_digits
-
-    data = load("digits")
-    rows = torch.cat([data.x, data.x_test]).reshape(-1, 64)
-    labelled = torch.cat(
-        [(rows + 1) * 8, torch.cat([data.y, data.y_test])[:, None].float()], dim=1
-    )
-    bunch = load_digits()
-    expected = [
-        (*row, label) for row, label in zip(bunch.data, bunch.target, strict=True)
-    ]
-    assert sorted(map(tuple, labelled.tolist())) == sorted(expected)
-
-
-def test_unknown_name_names_the_nearest() -> None:
-    with pytest.raises(InputError, match="Did you mean 'mnist'"):
-        load("minst")
-    with pytest.raises(InputError, match=r"Allowed: .*digits.*\.npz"):
-        load("qqqq")
-    with pytest.raises(InputError, match="Unknown dataset"):
-        fetch("my.npz")
-    assert set(NAMES) == {"digits", "mnist", "fashion-mnist", "cifar10"}

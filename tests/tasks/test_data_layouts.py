@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
-from dpdl.tasks.data import catalogue
 from dpdl.tasks.data.layouts import (
     cifar_batch_from_picture,
     members,
@@ -19,6 +17,7 @@ from dpdl.tasks.data.layouts import (
     read_idx,
     read_labels,
 )
+from tests.tasks.mirrored import picture
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -45,17 +44,6 @@ def test_idx_file_of_other_numbers_or_with_extra_bytes_is_refused() -> None:
         read_idx(b"\x00\x00\x0d\x01" + struct.pack(">I", 1) + b"\x00" * 4)
     with pytest.raises(ValueError, match="does not have"):
         read_idx(idx(np.zeros(3, dtype=np.uint8)) + b"x")
-
-
-def picture(images: np.ndarray) -> bytes:
-    """Images (n, 3, 32, 32) as the npm package stores them, built pixel by pixel."""
-    canvas = np.zeros((len(images), 1024, 3), dtype=np.uint8)
-    for row, image in enumerate(images):
-        for p in range(1024):
-            canvas[row, p] = image[:, p // 32, p % 32]
-    out = io.BytesIO()
-    Image.fromarray(canvas, "RGB").save(out, "PNG")
-    return out.getvalue()
 
 
 def test_cifar_picture_becomes_the_official_binary_batch() -> None:
@@ -128,44 +116,3 @@ def test_missing_large_or_linked_members_are_refused(tmp_path: Path) -> None:
         dict(members(archive, {"a"}, 4))
     with pytest.raises(ValueError, match="not a regular file"):
         dict(members(archive, {"b"}, 10))
-
-
-def test_cifar_pictures_and_official_archive_give_the_same_files(
-    tmp_path: Path,
-) -> None:
-    images = np.random.default_rng(7).integers(0, 256, (12, 3, 32, 32), dtype=np.uint8)
-    labels = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
-    names = [name.removesuffix(".bin") for name in catalogue.CIFAR_FILES]
-    pictures = [
-        (f"package/{name}.png", picture(images[2 * k : 2 * k + 2]))
-        for k, name in enumerate(names)
-    ]
-    lists = [
-        ("package/test_lables.json", str(labels[10:])),
-        ("package/train_lables.json", str(labels[:10])),
-    ]
-    package = tar(
-        tmp_path / "p.tgz", *pictures, *[(name, text.encode()) for name, text in lists]
-    )
-    batches = [
-        b"".join(bytes([labels[i]]) + images[i].tobytes() for i in (2 * k, 2 * k + 1))
-        for k in range(6)
-    ]
-    files = [
-        (f"cifar-10-batches-bin/{name}.bin", batch)
-        for name, batch in zip(names, batches, strict=True)
-    ]
-    official = tar(
-        tmp_path / "o.tgz", ("cifar-10-batches-bin/readme.html", b""), *files
-    )
-    rebuilt, copied = tmp_path / "rebuilt", tmp_path / "copied"
-    rebuilt.mkdir()
-    copied.mkdir()
-    catalogue.unpack_cifar_pictures(package, rebuilt, batch=2)
-    catalogue.unpack_cifar_archive(official, copied)
-    for out in (rebuilt, copied):
-        content = {path.name: path.read_bytes() for path in out.iterdir()}
-        assert content == dict(zip(catalogue.CIFAR_FILES, batches, strict=True))
-        x, y, x_test, y_test = catalogue.decode_cifar(content)
-        np.testing.assert_array_equal(np.concatenate([x, x_test]), images)
-        assert [*y, *y_test] == labels

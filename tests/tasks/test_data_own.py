@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 
@@ -109,33 +108,6 @@ def test_wrong_arrays_are_refused(
 def test_colour_images_with_channels_first_are_accepted(tmp_path: Path) -> None:
     path = save(tmp_path / "a.npz", x=np.zeros((20, 3, 8, 3), dtype=np.uint8), y=LABELS)
     assert load(path).shape == (3, 8, 3)
-
-
-def test_missing_truncated_and_damaged_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
-        load(str(tmp_path / "none.npz"))
-    (tmp_path / "folder.npz").mkdir()
-    with pytest.raises(InputError, match="does not exist"):
-        load(str(tmp_path / "folder.npz"))
-    whole = Path(save(tmp_path / "a.npz", x=IMAGES, y=LABELS)).read_bytes()
-    for cut in (0, 1, 30, len(whole) // 2, len(whole) - 1):
-        (tmp_path / "b.npz").write_bytes(whole[:cut])
-        with pytest.raises(InputError, match=r"b\.npz cannot be read"):
-            load(str(tmp_path / "b.npz"))
-    at = whole.index(IMAGES.tobytes()[:50]) + 10
-    (tmp_path / "b.npz").write_bytes(
-        whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
-    )
-    with pytest.raises(InputError, match="cannot be read"):
-        load(str(tmp_path / "b.npz"))
-
-
-def test_single_array_under_the_name_npz_is_refused(tmp_path: Path) -> None:
-    buffer = io.BytesIO()
-    np.save(buffer, IMAGES)
-    (tmp_path / "a.npz").write_bytes(buffer.getvalue())
-    with pytest.raises(InputError, match=r"not an \.npz archive"):
-        load(str(tmp_path / "a.npz"))
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ class AuditRequest:
 
     def _of_options(self) -> AuditSetting:
         records = self.default_records if self.records is None else self.records
-        values = {"noise": "theorem1", **self.options}
+        values: dict[str, Value] = {"noise": "theorem1", **self.options}
         if self.rate is not None:
             if "batch" in values:
                 raise InputError("batch and rate exclude each other; give one of them.")

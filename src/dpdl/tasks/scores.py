@@ -94,9 +94,11 @@ class Score:
         expected = f"The score {self.name!r} must return one number per record"
         if not isinstance(values, Tensor):
             raise InputError(f"{expected}, a tensor, not {type(values).__name__}.")
-        if values.shape != (records,) or values.is_complex():
-            found = f"{values.dtype} of shape {tuple(values.shape)}"
-            raise InputError(f"{expected}, shape ({records},), not {found}.")
+        if values.shape != (records,):
+            shape = tuple(values.shape)
+            raise InputError(f"{expected}, shape ({records},), not {shape}.")
+        if values.is_complex():
+            raise InputError(f"{expected}, not {values.dtype}.")
 
     def _not_finite(self, outputs: Tensor) -> Diverged | InputError:
         if not outputs.isfinite().all():

@@ -100,7 +100,7 @@ def records(name: str, field: str, x: Array) -> Tensor:
         )
     if x.dtype == np.uint8:
         return torch.from_numpy(np.array(x, order="C"))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # infinite numbers are refused later
         return torch.from_numpy(np.array(x, dtype=np.float32, order="C"))
 
 
@@ -118,7 +118,9 @@ def targets(name: str, field: str, y: Array, kind: type[Targets]) -> Tensor:
             f"{name}: {field} must be numbers of shape (n,) or (n, k), not {y.dtype} of shape "
             f"{y.shape}."
         )
-    return torch.from_numpy(y.astype(np.float32).reshape(len(y), -1))
+    rows = y if y.ndim == 2 else y[:, None]
+    with np.errstate(over="ignore"):  # infinite numbers are refused later
+        return torch.from_numpy(rows.astype(np.float32))
 
 
 def _classes(name: str, field: str, y: Array) -> Tensor:
