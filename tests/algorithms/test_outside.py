@@ -252,11 +252,11 @@ def test_tune_draws_it_from_its_range(tmp_path: Path, dpdl) -> None:
 
 def test_its_range_may_be_narrowed(site: Path, refused) -> None:
     e = package.Experiment(algorithm="blended", dataset="digits", agents=3)
-    wide = search.ask(e, "blend", 40)
+    wide = search.make_search(e, "blend", 40)
     drawn = [wide.values(k)["blend"] for k in range(1, 40)]
     assert min(drawn) < 0.4 and max(drawn) > 0.85 and len(set(drawn)) == 39
     assert all(0.25 <= one <= 1 for one in drawn)
-    narrow = search.ask(e, "blend", 40, ranges=["blend=0.3:0.4"])
+    narrow = search.make_search(e, "blend", 40, ranges=["blend=0.3:0.4"])
     assert all(0.3 <= narrow.values(k)["blend"] <= 0.4 for k in range(1, 40))
     tune = ("tune", "--algorithm", "blended", *SMALL, "--over")
     assert "schedule" in refused(*tune, "schedule")

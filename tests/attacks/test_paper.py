@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,35 +10,12 @@ import pytest
 
 from dpdl.attacks import paper
 from dpdl.attacks.harness import Effort
-from dpdl.cli.attack_show import show
 from dpdl.errors import InputError
 from dpdl.folder.attack_facts import AttackFacts, PaperAndOurs
-from dpdl.paper import attacks, tables
 from dpdl.paper.cells import Place
-from dpdl.studies.attack import AttackRequest
-from dpdl.studies.attack_paper import attack_paper
-from dpdl.studies.attack_watch import Unwatched
-from tests.attacks.facts import case_scores
-from tests.attacks.tiny import TINY
-from tests.commands import dpdl as command
-
-
-def test_the_published_cells_are_there() -> None:
-    cells = tables()
-    assert (len(cells["accuracy"]), len(cells["attack"])) == (540, 216)
-    found = attacks("mnist", "ring", 10)
-    assert set(found) == {"nd-cg", "nd-mm", "dpdl-cg", "dpdl-mm"}
-    assert found["nd-cg"] == {"mse": 0.85, "psnr": 6.84, "ssim": 0.1957}
-
-
-def test_psnr_of_the_published_cells_is_that_of_their_mse() -> None:
-    """So the units are known: 10 log10(range^2 / MSE), range 2 on MNIST, up to the order of means and logarithms."""
-    for graph in ("ring", "bipartite", "complete"):
-        for n in (10, 20, 30):
-            for found in attacks("mnist", graph, n).values():
-                assert found["psnr"] == pytest.approx(
-                    10 * math.log10(4 / found["mse"]), abs=0.4
-                )
+from dpdl.privacy.epsilon import UNBOUNDED
+from tests.attacks.facts import BESIDE, MEAN, case_scores
+from tests.folder.measured import summary
 
 
 @pytest.mark.parametrize(
@@ -85,76 +61,18 @@ def test_rows_of_the_last_round_stand_beside_the_papers() -> None:
     assert (found.dataset, found.graph, found.agents) == ("mnist", "ring", 10)
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        ([], "Name recorded runs"),
-        (["runs/x", "--paper", "mnist"], "not both"),
-        (["runs/x", "--graph", "ring"], "belong to --paper"),
-        (["--paper", "mnist", "--graph", "rign"], "ring"),
-        (["--paper", "mnist", "--agents", "11"], "10, 20, 30"),
-        (["--paper", "mnits"], "mnist"),
-    ],
-)
-def test_wrong_words_are_one_sentence(
-    words: list[str], hint: str, monkeypatch, capsys, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, _, err = command(monkeypatch, capsys, "attack", *words)
-    assert code == 2 and hint in err and err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_the_paper_attacked_is_trained_attacked_and_compared(
-    monkeypatch, capsys, tmp_path: Path
-) -> None:
-    """With a small data set and few rounds in place of the paper's."""
-    folder, place = tmp_path / "made", Place("mnist", "ring", 10)
-    request = AttackRequest(
-        whose="0,1", effort=Effort(iterations=3, restarts=1), membership=True
+def test_what_is_kept_says_how_it_came_about(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(summary(sigma=1.23456).to_json()))
+    row = case_scores(run=str(tmp_path), mse=0.123456, batch=4, images=40)
+    facts = AttackFacts((row,), (MEAN,), {"ND": UNBOUNDED}, paper=(BESIDE,))
+    kept = paper.kept(facts, Place("mnist", "ring", 20), Effort(iterations=7))
+    assert kept.what == (
+        "medians over 40 images, a batch of each of the first 10 agents; batches of "
+        "4 records, played beside a run with batches of 216; labels known; peel, "
+        "7 iterations, 16 starts"
     )
-
-    def attack(**more) -> AttackFacts:
-        wanted = replace(request, **more)
-        return attack_paper(place, folder, wanted, Unwatched(), TINY)
-
-    facts = attack()
-    assert [row.scenario for row in facts.paper] == [
-        "nd-cg",
-        "nd-mm",
-        "dpdl-cg",
-        "dpdl-mm",
-    ]
-    assert AttackFacts.read(folder / "attack.json") == facts
-    bounds = {row.who: row.epsilon for row in facts.membership}
-    assert bounds["ND"].to_json() == {
-        "proven": "unbounded",
-        "certified": None,
-        "why": "without noise every epsilon is refuted",
-    }
-    assert 0 <= bounds["DPDL"].certified <= bounds["DPDL"].proven.finite
-    assert bounds["DPDL"].proven == facts.epsilon["DPDL"]
-
-    with pytest.raises(InputError, match="did not record batches of 2; choose another"):
-        attack(batch="2")
-    with pytest.raises(InputError, match="was started with seed = 0, not 1"):
-        attack(effort=Effort(seed=1))
-
-    def files() -> dict[Path, int]:
-        every = folder.glob("*/**/*.safetensors")
-        return {path: path.stat().st_mtime_ns for path in every}
-
-    before = files()
-    show(attack())
-    shown = " ".join(capsys.readouterr().out.split())
-    for part in (
-        "the paper's attack and ours",
-        "found, 1 % false",
-        "the audit certifies at least",
-    ):
-        assert part in shown
-    assert before == files(), "nothing is done twice"
-
-    code, out, _ = command(monkeypatch, capsys, "report", str(folder), "--json")
-    sections = json.loads(out)["sections"]
-    assert code == 0 and sections == ["What your neighbour could rebuild"]
+    assert kept.rows[0].mse == 0.1235 and kept.rows[0].run is None
+    assert kept.runs["ND"].sigma == 1.2346
+    assert kept.runs["ND"].accuracy == round(summary().score.average_model, 4)
+    assert (kept.dataset, kept.graph, kept.agents) == ("mnist", "ring", 20)
+    assert kept.paper == (BESIDE,) and kept.note is None

@@ -107,3 +107,23 @@ def test_wrong_input_is_one_sentence(
 ) -> None:
     code, _, err = command(monkeypatch, capsys, "attack", str(run), "--quiet", *words)
     assert code == 2 and hint in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ([], "Name recorded runs"),
+        (["runs/x", "--paper", "mnist"], "not both"),
+        (["runs/x", "--graph", "ring"], "belong to --paper"),
+        (["--paper", "mnist", "--graph", "rign"], "ring"),
+        (["--paper", "mnist", "--agents", "11"], "10, 20, 30"),
+        (["--paper", "mnits"], "mnist"),
+    ],
+)
+def test_runs_and_the_paper_exclude_each_other(
+    words: list[str], hint: str, monkeypatch, capsys, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = command(monkeypatch, capsys, "attack", *words)
+    assert code == 2 and hint in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -346,7 +346,8 @@ def test_folders_that_hold_no_run_to_audit_are_refused(
     (tmp_path / "ledger.jsonl").unlink()
     code, _, err = command(monkeypatch, capsys, str(tmp_path))
     assert code == 2 and "cannot be read" in err
-    (tmp_path / "summary.json").write_text('{"rounds": 4}')
+    summary = json.loads((run / "summary.json").read_text())
+    (tmp_path / "summary.json").write_text(json.dumps({**summary, "rounds": 4}))
     (tmp_path / "ledger.jsonl").write_text(json.dumps(header))
     code, _, err = command(monkeypatch, capsys, str(tmp_path), "--rounds", "5")
     assert code == 2 and "from 1 to the 4 of the run" in err  # a budget had ended it

@@ -24,6 +24,13 @@ def said(capsys) -> list[str]:
             Ending(EndState.DONE, Standing(7, 0.25, SPENT, SPENT, "It is spent.")),
             "accuracy 25.00% after round 7, its budget is spent",
         ),
+        (
+            Ending(
+                EndState.DONE,
+                Standing(7, 0.25, SPENT, SPENT, score_name="squared_error"),
+            ),
+            "squared error 0.25 after round 7",
+        ),
         (Ending(EndState.FAILED, error="No space."), "failed: No space."),
         (Ending(EndState.DIVERGED, error="Too large."), "diverged: Too large."),
         (Ending(EndState.INTERRUPTED), "interrupted, its state is saved"),

@@ -15,9 +15,11 @@ import pytest
 from dpdl.cli.compare import show_table
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.checkpoint import restore
+from dpdl.privacy.epsilon import Epsilon
+from dpdl.studies.comparison_table import tabulate
 from dpdl.training.train import train
 from tests.commands import dpdl
-from tests.studies.tables import small_table
+from tests.studies.tables import ASKED, run, small_table, summary
 
 BASE = [
     "compare",
@@ -250,3 +252,11 @@ def test_the_table_marks_what_is_not_private_and_names_early_ends(capsys) -> Non
     assert "c, seed 0 failed: It broke." in shown
     assert "prove no epsilon against eavesdropper" in shown
     assert "Folder: c   Curves: c/curves.png" in shown
+
+
+def test_a_score_that_is_no_accuracy_is_shown_by_its_name(capsys) -> None:
+    found = summary(0, 0.25, 0.5, Epsilon(3.0), score="squared_error")
+    show_table(tabulate([run("a", 0, found)], ASKED, "c"), Path("c/curves.png"))
+    shown = capsys.readouterr().out
+    assert "squared error  worst" in shown
+    assert re.search(r"1 +a +0.25 +0.5 +5 .* 3 +1 *\n", shown)

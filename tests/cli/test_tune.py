@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpdl.cli.tune import show, show_plan
@@ -407,3 +408,24 @@ def test_the_bare_command_is_refused_in_one_sentence(monkeypatch, capsys) -> Non
     code, out, err = dpdl(monkeypatch, capsys, "tune")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "over must be one or more options" in err
+
+
+def test_the_score_is_shown_by_its_name(capsys) -> None:
+    x, y = np.zeros((60, 3), np.float32), np.linspace(0, 1, 60, dtype=np.float32)
+    np.savez("own.npz", x=x, y=y, x_test=x[:9], y_test=y[:9])
+    e = Experiment(
+        dataset="own.npz",
+        predict="numbers",
+        model="mlp",
+        partition="iid",
+        agents=3,
+        batch=8,
+        rounds=2,
+        sigma=1.0,
+    )
+    out = shown(capsys, e, Scored(lambda run: 0.12345))
+    assert "best of 3 trials, by held-out squared error" in out
+    assert " 0.1235 " in out or " 0.1234 " in out
+    assert (
+        json.loads(Path("t/result.json").read_text())["score_name"] == "squared_error"
+    )

@@ -18,6 +18,7 @@ from dpdl.folder.attack_facts import (
 )
 from dpdl.folder.files import read_record
 from dpdl.privacy.epsilon import UNBOUNDED
+from dpdl.privacy.threats import EAVESDROPPER
 from tests.attacks.facts import BESIDE, FACTS, case_scores
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +67,7 @@ def test_kept_results_are_read_and_written_alike(path: Path) -> None:
     found = read_record(PlaceFacts, path)
     assert found.to_json() == content and list(found.to_json()) == list(content)
     assert len(found.rows) == 24 and len(found.paper) == 4
-    assert found.note and found.runs["ND"].epsilon["eavesdropper"] == UNBOUNDED
+    assert found.note and found.runs["ND"].epsilon.against(EAVESDROPPER) == UNBOUNDED
 
 
 def test_there_are_kept_results() -> None:

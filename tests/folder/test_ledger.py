@@ -214,7 +214,7 @@ def test_a_second_header_cannot_price_the_rounds_above_it(
         file.write(json.dumps({**lines(run)[0], "sigma": 90.0, "prev": head}) + "\n")
     with pytest.raises(
         InputError,
-        match="damaged in line 14: it has another sigma than the header above it",
+        match="damaged in line 14: It has another sigma than the header above it",
     ):
         recompute(run / "ledger.jsonl")
 

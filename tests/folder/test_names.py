@@ -122,7 +122,7 @@ def test_a_folder_says_how_far_its_run_is(blobs, tmp_path: Path) -> None:
     result = train(blobs, out=run.path)
     assert run.started and run.finished
     assert run.experiment() == result.plan.experiment
-    assert run.facts()["experiment"] == run.experiment().as_dict()
+    assert run.facts().experiment == run.experiment().to_json()
     assert run.summary()["accuracy"] == result.summary["accuracy"]
 
 

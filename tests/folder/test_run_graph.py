@@ -41,8 +41,7 @@ def test_a_graph_of_ones_own_is_in_the_ledger(blobs: Dataset, tmp_path: Path) ->
 def test_a_file_that_has_gone_is_still_named(blobs: Dataset, tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "run")
     train(blobs, out=run.path)
-    facts = run.facts()
-    facts["experiment"]["graph"] = str(tmp_path / "gone.csv")
-    run.experiment_path.write_text(json.dumps(facts))
+    facts = run.facts().with_options(graph=str(tmp_path / "gone.csv"))
+    run.experiment_path.write_text(json.dumps(facts.to_json()))
     found = graph_of_run(run)
     assert found.name == "gone.csv" and len(found) == 5

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from math import cos, pi
 
 import numpy as np
 import pytest
 
 from dpdl.errors import InputError
-from dpdl.graph import Graph, build, describe
+from dpdl.graph import Graph, build
 
 
 @pytest.mark.parametrize("N", [3, 4, 10, 31])
@@ -142,22 +141,6 @@ def test_a_bad_matrix_is_refused_by_row_or_edge(W, said):
     with pytest.raises(InputError) as error:
         Graph(W)
     assert said in str(error.value)
-
-
-def test_description_is_json_and_counts_undirected_edges():
-    told = json.loads(json.dumps(describe(build("ring", 5))))
-    assert list(told) == [
-        "name",
-        "agents",
-        "edges",
-        "spectral_gap",
-        "rho",
-        "degree",
-        "weights",
-    ]
-    assert (told["name"], told["agents"], told["edges"]) == ("ring", 5, 5)
-    assert told["degree"] == {"min": 2, "max": 2}
-    assert told["weights"][0] == [1 / 3, 1 / 3, 0, 0, 1 / 3]
 
 
 def test_a_ring_of_a_thousand_agents_is_quick():

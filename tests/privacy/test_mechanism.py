@@ -211,8 +211,8 @@ EDGE = {
     "planning/plan.py": "makes the randomness",
     "planning/noise_rule.py": "chooses the rule for sigma",
     "experiment/experiment.py": "checks what was asked for",
-    "folder/bill.py": "reads the header of a ledger of format 1",
-    "folder/verify.py": "reads the header of a ledger of format 1",
+    "folder/ledger_lines.py": "reads the header of a ledger",
+    "folder/verify.py": "reads the experiment beside a ledger of format 1",
 }
 """Where an option's word is compared, and what for."""
 

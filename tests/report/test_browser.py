@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from dpdl.paper.cells import Cell, published
+from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.report.page import page
 from dpdl.report.paper_tables import of_mode
 from tests.report.browser import DESK, PHONE, Browser, needed
-from tests.report.cells import FIVE, row
+from tests.report.cells import FIVE, RANKING, curve
+from tests.report.cells import cell as measured
 
 pytestmark = needed
 
@@ -29,24 +31,12 @@ def path(tmp_path_factory) -> Path:
                 "ours": theirs.accuracy + 10 - 5 * k,
                 "difference": 10.0 - 5 * k,
             }
-            proven = {"dpdl": None, "dp-cga": "unbounded"}.get(name, 10.0 - k)
-            cells.append(
-                row(
-                    graph=graph,
-                    algorithm=name,
-                    **numbers,
-                    proven=proven,
-                    seeds=list(range(k + 1)),
-                )
-            )
-    place = {
-        **Cell("mnist", "ring", 10, 0.25, 0.5, "")._asdict(),
-        "agrees": True,
-        "same_best": True,
-    }
-    section = of_mode(
-        "sound", "proven", 540, cells, [{**place, "paper": FIVE, "ours": FIVE}]
-    )
+            special = {"dpdl": UNKNOWN, "dp-cga": UNBOUNDED}
+            proven = special.get(name, Epsilon(10.0 - k))
+            seeds = tuple(range(k + 1))
+            whose = {"graph": graph, "algorithm": name}
+            cells.append(measured(**whose, **numbers, proven=proven, seeds=seeds))
+    section = of_mode("sound", "proven", 540, cells, [RANKING])
     made = tmp_path_factory.mktemp("page") / "page.html"
     made.write_text(page("Cells", "About", [section], "foot"), "utf-8")
     return made
@@ -109,15 +99,9 @@ def test_the_page_loads_in_peace_and_fits(
 def test_a_figure_of_many_panels_stays_readable(
     browser: Browser, tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    curve = {
-        "rounds": [1, 50],
-        "loss": [2.3, 1.0],
-        "lowest": [2.2, 0.9],
-        "highest": [2.4, 1.1],
-    }
     places = itertools.product((10, 20, 30), (0.25, 0.5, 1.0))
     cells = [
-        row(agents=agents, epsilon=epsilon, curves=[curve])
+        measured(curve(2.3, 1.0), agents=agents, epsilon=epsilon)
         for agents, epsilon in places
     ]
     made = tmp_path / "page.html"

@@ -7,21 +7,30 @@ import pytest
 from PIL import Image
 
 from dpdl.errors import InputError
+from dpdl.folder.metrics import Metrics
 from dpdl.report.comparison_curves import averaged, comparison_figure, draw_comparison
+from tests.folder.measured import metrics
 
 
-def run(*accuracies: float, loss: float | None = 1.0) -> list[dict]:
-    return [
-        {"round": 10 * k, "accuracy": {"mean": a}, "train_loss": {"mean": loss}}
-        for k, a in enumerate(accuracies, 1)
-    ]
+def run(
+    *scores: float, loss: float | None = 1.0, name: str = "accuracy"
+) -> list[Metrics]:
+    return [metrics(10 * k, mean, loss, name=name) for k, mean in enumerate(scores, 1)]
+
+
+def score(m: Metrics) -> float:
+    return m.score.mean
+
+
+def loss(m: Metrics) -> float | None:
+    return m.train_loss.mean
 
 
 def test_only_rounds_that_every_seed_has_are_averaged() -> None:
-    rounds, values = averaged([run(0.1, 0.2, 0.4), run(0.3, 0.4)], "accuracy")
+    rounds, values = averaged([run(0.1, 0.2, 0.4), run(0.3, 0.4)], score)
     assert rounds == [10, 20]
     assert np.array_equal(values, [[0.1, 0.3], [0.2, 0.4]])
-    assert averaged([run(0.1, loss=None)], "train_loss")[0] == []
+    assert averaged([run(0.1, loss=None)], loss)[0] == []
 
 
 def test_lines_are_means_and_bands_are_what_the_title_says() -> None:
@@ -59,3 +68,20 @@ def test_many_algorithms_have_lines_of_their_own_and_a_legend(tmp_path) -> None:
 def test_nothing_to_draw_is_refused() -> None:
     with pytest.raises(InputError, match="no evaluated rounds"):
         comparison_figure({"dpdl": [[]]}, "digits")
+
+
+def test_a_score_that_is_no_accuracy_has_its_name_and_plain_numbers() -> None:
+    error = comparison_figure({"a": [run(2.0, 3.0, name="squared_error")]}, "own")
+    assert error.axes[0].get_title(loc="left") == "test squared error"
+    error.canvas.draw()
+    ticks = [one.get_text() for one in error.axes[0].get_yticklabels()]
+    assert not any("%" in tick for tick in ticks)
+    accuracy = comparison_figure({"a": [run(0.2, 0.3)]}, "digits")
+    accuracy.canvas.draw()
+    assert accuracy.axes[0].get_title(loc="left") == "test accuracy"
+    assert all("%" in one.get_text() for one in accuracy.axes[0].get_yticklabels())
+
+
+def test_a_loss_that_nobody_may_know_leaves_its_panel_empty() -> None:
+    figure = comparison_figure({"a": [run(0.2, 0.3, loss=None)]}, "digits")
+    assert [len(axes.lines) for axes in figure.axes] == [1, 0]

@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 
 from dpdl.errors import InputError
+from dpdl.privacy.epsilon import Epsilon
+from dpdl.report.compared_cells import MeasuredCell
 from dpdl.report.comparison_curves import COLOURS
 from dpdl.report.convergence import (
     DASHES,
@@ -18,38 +20,19 @@ from dpdl.report.convergence import (
     ordered,
 )
 from dpdl.report.paper_tables import of_mode
-from dpdl.studies.reproduce import recipes, store
-from tests.report.cells import CELL, FIVE, made, part, row
+from tests.report.cells import CELL, FIVE, cell, curve, enter, made, part
 from tests.report.parsing import images, parsed
 
 GUARANTEE = "the epsilon is proven"
 
 
-def curve(*losses: float | None, spread: float = 0.1, step: int = 50) -> dict:
-    """Losses of rounds 0, 50, ..."""
-    low, high = (
-        [None if x is None else x + sign * spread for x in losses] for sign in (-1, 1)
-    )
-    rounds = [step * k for k in range(len(losses))]
-    return {
-        "rounds": rounds,
-        "loss": list(losses),
-        "lowest": low,
-        "highest": high,
-        "accuracy": [50.0] * len(losses),
-    }
-
-
-def line(algorithm: str = "dpdl", curves: list | None = None, **more) -> dict:
+def line(algorithm: str = "dpdl", curves: tuple | None = None, **more) -> MeasuredCell:
     """A cell with curves."""
-    return row(
-        algorithm=algorithm,
-        curves=[curve(2.0, 1.0)] if curves is None else curves,
-        **more,
-    )
+    found = (curve(2.0, 1.0),) if curves is None else curves
+    return cell(*found, algorithm=algorithm, **more)
 
 
-def figure_of(rows: list[dict], mode: str = "sound"):
+def figure_of(rows: list[MeasuredCell], mode: str = "sound"):
     return convergence_figure(rows, ordered(FIVE), mode, GUARANTEE)
 
 
@@ -60,7 +43,7 @@ def titles(figure) -> list[str]:
 # ------------------------------------------------------------------ panels
 def test_there_is_one_panel_for_each_place_with_a_curve() -> None:
     rows = [line(agents=n, epsilon=e) for n in (10, 20) for e in (0.25, 0.5, 1.0)]
-    rows += [line(agents=30, epsilon=0.5), line(agents=30, epsilon=1.0, curves=[])]
+    rows += [line(agents=30, epsilon=0.5), line(agents=30, epsilon=1.0, curves=())]
     rows += [line("dp-cga", agents=10, epsilon=0.25)]
     figure = figure_of(rows)
     assert titles(figure) == [
@@ -98,14 +81,14 @@ def test_axes_are_named_at_the_edge_and_shared() -> None:
 
 
 def test_nothing_is_not_drawn() -> None:
-    for rows in ([], [line(curves=[])], [line(curves=[curve(None, None)])]):
+    for rows in ([], [line(curves=())], [line(curves=(curve(None, None),))]):
         with pytest.raises(InputError, match="no curves"):
             figure_of(rows)
 
 
 # ------------------------------------------------------------------ lines
 def test_a_line_is_the_mean_and_the_shade_goes_from_lowest_to_highest() -> None:
-    seeds = [curve(2.0, 1.0, 0.5), curve(3.0, 2.0, 0.7, spread=0.3)]
+    seeds = (curve(2.0, 1.0, 0.5), curve(3.0, 2.0, 0.7, spread=0.3))
     (axes,) = figure_of([line(curves=seeds)]).axes
     assert axes.lines[0].get_xydata() == pytest.approx(
         np.array([[0, 2.5], [50, 1.5], [100, 0.6]])
@@ -158,7 +141,7 @@ def test_every_algorithm_has_a_colour_and_a_dash_of_its_own_everywhere() -> None
 
 
 def test_one_round_is_visible() -> None:
-    (axes,) = figure_of([line(curves=[curve(2.0)])]).axes
+    (axes,) = figure_of([line(curves=(curve(2.0),))]).axes
     assert axes.lines[0].get_marker() == "o" and len(axes.collections) == 1
 
 
@@ -175,10 +158,22 @@ def test_the_axis_is_logarithmic_where_that_shows_more(
     losses: tuple, spread: float, scale: str
 ) -> None:
     for axes in figure_of(
-        [line(curves=[curve(*losses, spread=spread)]), line(epsilon=1.0)]
+        [line(curves=(curve(*losses, spread=spread),)), line(epsilon=1.0)]
     ).axes:
         assert axes.get_yscale() == scale
         assert scale == "log" or axes.get_ylim()[0] == 0, "a linear axis begins at zero"
+
+
+def test_algorithms_beyond_the_paper_come_last() -> None:
+    assert ordered(["muffliato", "decor"]) == [
+        "dpdl",
+        "dp-cga",
+        "dp-dpsgd",
+        "dp-netfleet",
+        "muffliato",
+        "decor",
+    ]
+    assert ordered([]) == ordered(["dpdl", "decor"])[:-1]
 
 
 # ------------------------------------------------------------------ words
@@ -199,10 +194,10 @@ def test_title_legend_and_guarantee_are_there() -> None:
 
 
 def test_seeds_are_counted_in_words() -> None:
-    two = [curve(2.0, 1.0)] * 2
+    two = (curve(2.0, 1.0),) * 2
     assert "of the agents and of 2 seeds." in words_of(figure_of([line(curves=two)]))
     assert "of 1 to 3 seeds." in words_of(
-        figure_of([line(curves=[*two, two[0]]), line(epsilon=1.0)])
+        figure_of([line(curves=(*two, two[0])), line(epsilon=1.0)])
     )
 
 
@@ -238,11 +233,11 @@ def test_the_picture_is_written(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ the page
 def test_the_page_has_a_figure_for_each_graph_with_curves() -> None:
     cells = [
-        line(curves=[curve(2.0, 0.31)]),
-        line(agents=20, curves=[curve(2.0, 10.0)] * 2),
-        line("dp-cga", curves=[curve(2.0, 0.9)]),
+        line(curves=(curve(2.0, 0.31),)),
+        line(agents=20, curves=(curve(2.0, 10.0),) * 2),
+        line("dp-cga", curves=(curve(2.0, 0.9),)),
         line(graph="complete"),
-        line(graph="bipartite", curves=[]),
+        line(graph="bipartite", curves=()),
         line(alpha_d=1.0),  # not in the paper's figures
     ]
     html = of_mode("sound", GUARANTEE, 540, cells, []).html
@@ -269,37 +264,18 @@ def test_the_page_has_a_figure_for_each_graph_with_curves() -> None:
 
 def test_without_curves_the_page_is_as_before() -> None:
     for cells in (
-        [row()],
-        [line(curves=[])],
-        [line(curves=[curve(None)])],
+        [cell()],
+        [line(curves=())],
+        [line(curves=(curve(None),))],
         [line(alpha_d=1.0)],
     ):
         assert "Convergence" not in of_mode("sound", GUARANTEE, 540, cells, []).html
 
 
 def test_the_report_of_results_has_them(tmp_path: Path, monkeypatch, capsys) -> None:
-    summary = {
-        "accuracy": {"average_model": 0.9, "mean": 0.9, "worst": 0.9},
-        **{
-            "sigma": 3.0,
-            "epsilon": {"eavesdropper": 0.5},
-            "seconds": 1.0,
-            "versions": {"dpdl": "x"},
-        },
-    }
-    metrics = [
-        {
-            "round": t,
-            "train_loss": {"mean": loss, "min": loss, "max": loss},
-            "accuracy": {"average_model": 0.9},
-        }
-        for t, loss in ((1, 2.3), (300, 0.42))
-    ]
-    for mode in ("as-published", "sound"):
-        e = recipes.experiment(CELL, mode, 0)
-        store.add(
-            tmp_path, CELL, mode, e, summary, None, metrics if mode == "sound" else ()
-        )
+    enter(tmp_path, CELL, 0.0)
+    with_curve = curve(2.3, 0.42, step=300)
+    enter(tmp_path, CELL, 0.0, mode="sound", proven=Epsilon(0.5), curve=with_curve)
     text = made(tmp_path, monkeypatch, capsys)
     parsed(text)
     assert "Convergence" not in part(text, "as-published"), (
@@ -309,5 +285,6 @@ def test_the_report_of_results_has_them(tmp_path: Path, monkeypatch, capsys) -> 
 
 
 def test_a_cell_keeps_its_name_whatever_was_run_for_it() -> None:
-    figure = figure_of([line(**{"settings": {"algorithm": "dpdl-sound"}})])
+    """In mode sound, dpdl-sound runs for the cells of DPDL."""
+    figure = figure_of([line()])
     assert figure.legends[0].get_texts()[0].get_text() == CELL.algorithm == "dpdl"

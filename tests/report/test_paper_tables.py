@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dpdl.errors import InputError
 from dpdl.paper.cells import published
-from dpdl.report.convergence import ordered
-from dpdl.report.frontier import frontier_figure
+from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
+from dpdl.report.compared_cells import MeasuredCell
 from dpdl.report.paper_tables import coverage, of_mode, ranked, shade, signed
-from dpdl.studies.reproduce import beside_paper, recipes, store
+from dpdl.studies.reproduce import beside_paper, cell_store, recipes
 from tests.commands import dpdl as command
-from tests.report.cells import CELL, FIVE, enter, made, part, row
+from tests.report.cells import CELL, FIVE, RANKING, cell, enter, made, part, row
 from tests.report.parsing import images, parsed
 
 
@@ -26,9 +26,9 @@ def measured(tmp_path: Path) -> Path:
         for k, name in enumerate(FIVE):
             enter(tmp_path, CELL._replace(graph=graph, algorithm=name), -k * 1.5)
     enter(tmp_path, CELL, 0.2, seed=1)
-    enter(tmp_path, CELL, 0.0, mode="algorithm1", proven=7.25)
-    enter(tmp_path, CELL, 4.0, mode="sound", proven=0.5)
-    enter(tmp_path, CELL, 4.0, mode="sound", seed=1, proven=0.4)
+    enter(tmp_path, CELL, 0.0, mode="algorithm1", proven=Epsilon(7.25))
+    enter(tmp_path, CELL, 4.0, mode="sound", proven=Epsilon(0.5))
+    enter(tmp_path, CELL, 4.0, mode="sound", seed=1, proven=Epsilon(0.4))
     return tmp_path
 
 
@@ -73,9 +73,7 @@ def test_coverage_counts() -> None:
     )
 
 
-def test_an_algorithm_beyond_the_paper_counts_for_nothing_and_has_no_point_of_the_papers() -> (
-    None
-):
+def test_an_algorithm_beyond_the_paper_counts_for_nothing() -> None:
     decor = row(algorithm="decor", beyond=True, difference=4.9)
     words = coverage(540, [row(), decor])
     assert words.startswith(
@@ -85,23 +83,19 @@ def test_an_algorithm_beyond_the_paper_counts_for_nothing_and_has_no_point_of_th
     assert coverage(540, [decor]).startswith(
         "Measured: 0 of 540 cells. Not in the paper"
     )
-    figure = frontier_figure([decor], ["decor"], "title")
-    assert [line.get_gid() for line in figure.axes[0].lines if line.get_gid()] == [
-        "ours"
-    ]
-    assert "91.8 ± 0.6 (dpdl)" in of_mode("sound", "words", 540, [decor], []).html
+    html = of_mode("sound", "words", 540, [MeasuredCell(decor)], []).html
+    assert "91.8 ± 0.6 (dpdl)" in html
 
 
 def test_rankings_are_counted() -> None:
     assert "no ranking" in ranked([])
-    both, best = (
-        {"agrees": True, "same_best": True},
-        {"agrees": False, "same_best": True},
-    )
+    both = RANKING
+    best = replace(RANKING, agrees=False)
+    neither = replace(best, same_best=False)
     assert "in 1 setting." in ranked([both])
     assert (
         "in 3 settings. The paper's whole order is found again in 1 of 3, its best algorithm in 2."
-        in ranked([both, best, {"agrees": False, "same_best": False}])
+        in ranked([both, best, neither])
     )
 
 
@@ -110,7 +104,7 @@ def test_a_cell_shows_what_it_is() -> None:
         "sound",
         "the epsilon is proven",
         540,
-        [row(spread=0.123, seeds=[0, 1], note="Odd <noise>.")],
+        [cell(spread=0.123, seeds=(0, 1), note="Odd <noise>.")],
         [],
     ).html
     assert cells_of(html) == [
@@ -136,11 +130,12 @@ def test_a_cell_shows_what_it_is() -> None:
         "<li>mnist, 10 agents, alpha_d 0.25, ring, epsilon 0.5, dpdl: Odd &lt;noise&gt;.</li>"
         in html
     )
-    assert "<ul>" not in of_mode("sound", "x", 540, [row()], []).html
+    assert "<ul>" not in of_mode("sound", "x", 540, [cell()], []).html
 
 
 def test_what_is_proven_sorts_with_unbounded_last_and_unknown_first() -> None:
-    cells = [row(proven=proven) for proven in (None, 7.254, 5615.98, "unbounded")]
+    every = (UNKNOWN, Epsilon(7.254), Epsilon(5615.98), UNBOUNDED)
+    cells = [cell(proven=proven) for proven in every]
     html = of_mode("sound", "x", 540, cells, []).html
     for value, text in (
         ("-Infinity", "unknown"),
@@ -149,87 +144,6 @@ def test_what_is_proven_sorts_with_unbounded_last_and_unknown_first() -> None:
         ("Infinity", "unbounded"),
     ):
         assert re.search(f'data-value="{value}">{text}<', html)
-
-
-# ------------------------------------------------------------------ figure
-def test_the_papers_points_are_beside_ours() -> None:
-    rows = [
-        row(),
-        row(graph="complete", epsilon=1.0, ours=80.0, spread=2.0),
-        row(algorithm="dp-cga", paper=70.0),
-    ]
-    figure = frontier_figure(rows, ["dpdl", "dp-cga"], "title")
-    complete, ring = figure.axes
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["complete", "ring"]
-    for axes, wanted in ((complete, {91.8: 80.0}), (ring, {91.8: 90.5, 70.0: 90.5})):
-        theirs = [line for line in axes.lines if line.get_gid() == "paper"]
-        ours = [line for line in axes.lines if line.get_gid() == "ours"]
-        assert {
-            float(a.get_ydata()[0]): float(b.get_ydata()[0])
-            for a, b in zip(theirs, ours, strict=True)
-        } == wanted
-        for a, b in zip(theirs, ours, strict=True):
-            assert (
-                a.get_markerfacecolor() == "white"
-                and b.get_markerfacecolor() == b.get_color() == a.get_color()
-            )
-            assert a.get_xdata()[0] < b.get_xdata()[0]
-        assert [label.get_text() for label in axes.get_xticklabels()] == ["0.5", "1"]
-    looks = {
-        (line.get_color(), line.get_marker()) for line in ring.lines if line.get_gid()
-    }
-    assert len(looks) == 2, "an algorithm has a colour and a mark of its own"
-    words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words == ["dpdl", "dp-cga", "hollow: paper", "filled: ours"]
-
-
-def test_what_is_alone_stands_at_its_epsilon() -> None:
-    (axes,) = frontier_figure([row()], ["dp-cga", "muffliato", "dpdl"], "x").axes
-    left, right = (float(line.get_xdata()[0]) for line in axes.lines if line.get_gid())
-    assert 0.48 < left < 0.5 < right < 0.52
-
-
-def test_algorithms_beyond_the_paper_come_last() -> None:
-    assert ordered(["muffliato", "decor"]) == [
-        "dpdl",
-        "dp-cga",
-        "dp-dpsgd",
-        "dp-netfleet",
-        "muffliato",
-        "decor",
-    ]
-    assert ordered([]) == ordered(["dpdl", "decor"])[:-1]
-
-
-def test_an_algorithm_looks_the_same_in_every_figure() -> None:
-    names = ["dpdl", "dp-cga", "muffliato"]
-    alone, among = (
-        frontier_figure([row(algorithm=name) for name in some], names, "x")
-        for some in (["muffliato"], names)
-    )
-    assert alone.axes[0].lines[0].get_color() == among.axes[0].lines[-1].get_color()
-    (first, *_), names_shown = (
-        alone.legends[0].get_lines(),
-        alone.legends[0].get_texts(),
-    )
-    assert (
-        names_shown[0].get_text() == "muffliato"
-        and first.get_color() == alone.axes[0].lines[0].get_color()
-    )
-
-
-def test_bars_are_one_standard_deviation_to_either_side() -> None:
-    (axes,) = frontier_figure([row(spread=2.0), row(epsilon=1.0)], ["dpdl"], "x").axes
-    ends = [bar.get_segments()[0][:, 1].tolist() for bar in axes.collections]
-    assert ends == [
-        pytest.approx(pair)
-        for pair in ([91.2, 92.4], [88.5, 92.5], [91.2, 92.4], [90.5, 90.5])
-    ]
-
-
-def test_nothing_is_not_drawn() -> None:
-    with pytest.raises(InputError, match="no measured cells"):
-        frontier_figure([], [], "x")
 
 
 # ------------------------------------------------------------------ the command
@@ -288,10 +202,10 @@ def test_rankings_are_shown_where_all_five_were_measured(
     )
     shown = {line[1]: line[5:] for line in cells_of(html, 1)}
     for ranking in found:
-        orders = [" &gt; ".join(ranking[whose]) for whose in ("paper", "ours")]
-        words = ["yes" if ranking[name] else "no" for name in ("agrees", "same_best")]
-        assert shown[ranking["graph"]] == orders + words
-    assert {ranking["graph"]: ranking["agrees"] for ranking in found} == {
+        orders = [" &gt; ".join(ranking.paper), " &gt; ".join(ranking.ours)]
+        same = ["yes" if one else "no" for one in (ranking.agrees, ranking.same_best)]
+        assert shown[ranking.graph] == orders + same
+    assert {ranking.graph: ranking.agrees for ranking in found} == {
         "ring": True,
         "complete": False,
     }
@@ -313,8 +227,8 @@ def test_figures_are_one_per_setting_and_told_in_words(
 def test_a_seed_without_epsilon_proves_nothing(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    enter(tmp_path, CELL, 0.0, proven=2.0)
-    path = store.path_of(tmp_path, CELL, "as-published")
+    enter(tmp_path, CELL, 0.0, proven=Epsilon(2.0))
+    path = cell_store.path_of(tmp_path, CELL, "as-published")
     found = json.loads(path.read_text())
     found["runs"]["1"] = {**found["runs"]["0"], "epsilon": None}
     path.write_text(json.dumps({**found, "note": "By hand."}))
@@ -329,7 +243,7 @@ def test_a_seed_without_epsilon_proves_nothing(
 def test_damaged_results_are_refused_in_one_sentence(
     measured: Path, monkeypatch, capsys, content: str
 ) -> None:
-    store.path_of(measured, CELL, "sound").write_text(content)
+    cell_store.path_of(measured, CELL, "sound").write_text(content)
     code, _, err = command(monkeypatch, capsys, "report", str(measured))
     assert code == 2 and err.startswith("error: ") and err.count("\n") == 1
 

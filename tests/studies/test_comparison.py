@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpdl.errors import InputError
@@ -17,6 +18,7 @@ from dpdl.studies.comparison_table import ComparisonTable
 from dpdl.studies.pool_messages import Ending, EndState, PooledRun
 from dpdl.training.interrupt import Interrupted
 from dpdl.training.train import train
+from tests.sites import write_sites, write_test
 
 SMALL = {"dataset": "digits", "agents": 3, "batch": 8, "rounds": 2}
 
@@ -102,6 +104,36 @@ def test_rounds_are_counted_without_any_noise(
     pool = Pool(fails=algorithm)
     compared(request(algorithm, megabytes=0.5, **options), tmp_path / "c", pool)
     assert [run.experiment.rounds for run in pool.ran] == [expected]
+
+
+def test_records_at_sites_are_compared(tmp_path: Path) -> None:
+    sites = ",".join(write_sites(tmp_path, (40, 40, 40)))
+    at_sites = {"sites": sites, "test": write_test(tmp_path), "records": "exact"}
+    shared = {"dataset": "digits", "batch": 8, "rounds": 2, "sigma": 1.0, **at_sites}
+    c = make_comparison("dp-dpsgd,dpdl", 1, shared)
+    table = compared(c, tmp_path / "c", Pool())
+    assert [(row.seeds, row.failed) for row in table.rows] == [((0,), ())] * 2
+    assert table.agents == 3
+    again = Pool()
+    assert compared(c, tmp_path / "c", again) == table
+    assert again.ran == []
+    as_list = make_comparison("dpdl", 1, {**shared, "sites": tuple(sites.split(","))})
+    assert compared(as_list, tmp_path / "c", again) == table
+
+
+def test_regression_is_ranked_by_its_error(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(90, 3)).astype(np.float32)
+    y = x.sum(axis=1)
+    np.savez(tmp_path / "own.npz", x=x, y=y, x_test=x[:9], y_test=y[:9])
+    own = {"dataset": str(tmp_path / "own.npz"), "predict": "numbers", "model": "mlp"}
+    c = request("dp-dpsgd,dpdl", **own, partition="iid", sigma=1.0)
+    table = compared(c, tmp_path / "c", Pool())
+    assert {row.score.name for row in table.rows} == {"squared_error"}
+    first, second = (row.score.mean for row in table.rows)
+    assert first and second and first <= second
+    found = json.loads((tmp_path / "c/table.json").read_text())
+    assert found["rows"][0]["squared_error"]["mean"] == first
 
 
 def test_a_table_names_what_is_equal(tmp_path: Path) -> None:

@@ -122,4 +122,4 @@ def test_curves_are_those_of_finished_runs(tmp_path: Path) -> None:
     found = curves(replace(table, rows=(*rows, table.rows[2])))
     assert list(found) == ["dp-dpsgd"]
     ((metrics,),) = found.values()
-    assert [one["round"] for one in metrics] == [1, 2]
+    assert [one.round for one in metrics] == [1, 2]

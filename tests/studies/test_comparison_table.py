@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from dpdl.experiment.experiment import Experiment
+from dpdl.folder.summary import Summary
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.studies.comparison_table import (
-    AccuracyOverSeeds,
     ComparisonTable,
     FailedRun,
     OverSeeds,
+    ScoreOverSeeds,
     StoppedRun,
     as_csv,
     largest,
@@ -34,7 +35,7 @@ def test_rows_are_ranked_by_mean_and_those_without_a_result_come_last() -> None:
 
 def test_a_row_has_means_and_the_worst_of_everything_that_costs() -> None:
     b, a, _ = small_table().rows
-    assert a.accuracy == AccuracyOverSeeds(0.6, pytest.approx(0.02**0.5), 0.3)
+    assert a.score == ScoreOverSeeds("accuracy", 0.6, pytest.approx(0.02**0.5), 0.3)
     assert a.average_model == OverSeeds(0.6, pytest.approx(0.02**0.5))
     assert (a.rounds, a.bytes_sent, a.sigma) == (4, 101, 1.5)
     assert (a.train_loss, a.consensus_distance, a.seconds) == (None, 0.5, 2.0)
@@ -50,7 +51,7 @@ def test_a_row_has_means_and_the_worst_of_everything_that_costs() -> None:
 
 def test_without_a_finished_run_numbers_are_missing() -> None:
     row = small_table().rows[-1]
-    assert row.accuracy == AccuracyOverSeeds(None, None, None)
+    assert row.score == ScoreOverSeeds("accuracy", None, None, None)
     assert row.failed == (FailedRun(0, "It broke."),)
     assert (row.seeds, row.rounds, row.sigma, row.epsilon) == ((), None, None, {})
     table = tabulate([run("c", 0, None, "It broke.")], ASKED, "c")
@@ -58,8 +59,10 @@ def test_without_a_finished_run_numbers_are_missing() -> None:
 
 
 def test_one_seed_has_no_spread() -> None:
-    (row,) = tabulate([run("a", 0, summary(0, 0.5, 0.4, 3.0))], ASKED, "c").rows
-    assert (row.accuracy.mean, row.accuracy.spread) == (0.5, None)
+    (row,) = tabulate(
+        [run("a", 0, summary(0, 0.5, 0.4, Epsilon(3.0)))], ASKED, "c"
+    ).rows
+    assert (row.score.mean, row.score.spread) == (0.5, None)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_the_largest_epsilon_is_the_first_that_is_no_number(
 def test_the_table_names_the_rules_that_set_the_noise() -> None:
     def rules(*experiments: Experiment) -> str | None:
         runs = [
-            replace(run("a", 0, summary(0, 0.5, 0.4, 3.0)), experiment=e)
+            replace(run("a", 0, summary(0, 0.5, 0.4, Epsilon(3.0))), experiment=e)
             for e in experiments
         ]
         return tabulate(runs, ASKED, "c").noise
@@ -119,3 +122,21 @@ def test_a_line_of_the_spreadsheet_has_a_column_for_every_part() -> None:
     ]
     assert lines[0]["epsilon_eavesdropper"] == "unbounded"
     assert lines[2]["epsilon_eavesdropper"] == lines[1]["train_loss"] == ""
+
+
+def test_of_errors_the_lowest_is_best_and_the_highest_is_worst(capsys) -> None:
+    def error(mean: float, worst: float, seed: int = 0) -> Summary:
+        return summary(seed, mean, worst, Epsilon(1.0), score="squared_error")
+
+    runs = [
+        run("a", 0, error(0.5, 0.6)),
+        run("b", 0, error(0.2, 0.4)),
+        run("b", 1, error(0.3, 0.9, seed=1)),
+    ]
+    table = tabulate(runs, ASKED, "c")
+    assert [row.algorithm for row in table.rows] == ["b", "a"]
+    assert table.rows[0].score.worst == 0.9
+    found = table.to_json()
+    assert list(found["rows"][0])[:3] == ["algorithm", "rank", "squared_error"]
+    assert ComparisonTable.from_json(found) == table
+    assert "squared_error_mean" in as_csv(table).splitlines()[0]

@@ -14,6 +14,7 @@ import pytest
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.checkpoint import restore
 from dpdl.privacy.epsilon import UNBOUNDED, Epsilon
+from dpdl.privacy.threats import EAVESDROPPER
 from dpdl.studies.held_out import load_held_out
 from dpdl.studies.pool_child import main, perform
 from dpdl.studies.pool_messages import Ending, EndState, PooledRun, news_in
@@ -33,9 +34,8 @@ def test_a_finished_run_tells_what_it_reached(tmp_path: Path) -> None:
     assert ending.state is EndState.DONE
     assert ending.reached
     assert (ending.reached.round, ending.reached.stopped) == (3, None)
-    assert ending.reached.accuracy == summary["accuracy"]["mean"]
-    expected = summary["epsilon"]["eavesdropper"]
-    assert ending.reached.epsilon.to_json() == expected
+    assert ending.reached.score == summary.score.mean
+    assert ending.reached.epsilon == summary.epsilon.against(EAVESDROPPER)
     assert ending.reached.epsilon_all_rounds == ending.reached.epsilon
 
 
@@ -62,7 +62,7 @@ def test_a_run_of_a_search_is_scored_on_held_out_records(tmp_path: Path) -> None
     ending = done(PooledRun(tmp_path / "r", TINY, until=3, held_out=True))
     whole = train(TINY, data=load_held_out(TINY))
     assert ending.reached
-    assert ending.reached.accuracy == whole.summary["accuracy"]["mean"]
+    assert ending.reached.score == whole.summary.score.mean
 
 
 def test_a_spent_budget_ends_a_run_early(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from dpdl import graph as graphs
 from dpdl.algorithms import NAMES, Algorithm
 from dpdl.algorithms.disclosure import AS_EAVESDROPPER
-from dpdl.experiment.experiment import Experiment
 from dpdl.planning.build import make_algorithm
 from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, Threat
 from dpdl.studies import proofs
@@ -22,8 +21,7 @@ EVERY = [*({"algorithm": name} for name in NAMES), *proofs.VARIANTS.values()]
 
 
 def made(options) -> Algorithm:
-    more = {"validation": 100} if options["algorithm"] == "pdsl" else {}
-    return make_algorithm(Experiment(dataset="digits", **more, **options).resolved())
+    return make_algorithm(proofs.experiment_of(options))
 
 
 def test_the_page_is_what_the_code_says() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dpdl.algorithms import DPSGD, NAMES, Named
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.options import Range, option
 from dpdl.studies.search import Search, field_of, make_search
@@ -112,6 +113,12 @@ def test_a_grid_goes_from_end_to_end_in_equal_steps_or_equal_factors() -> None:
     assert grid("local_steps", 2) == [1, 8]
 
 
+def test_nothing_is_held_out_at_sites() -> None:
+    e = Experiment(sites=("a.npz", "b.npz"))
+    with pytest.raises(InputError, match="at sites there is none"):
+        make_search(e, "lr", 2)
+
+
 # ------------------------------------------------------------------ for a budget
 def budget_search(
     e: Experiment, trials: int, over: str = "lr", ranges: Sequence[str] = ()
@@ -152,8 +159,8 @@ def test_lr_times_rounds_is_what_was_drawn_for_the_rounds_of_the_experiment() ->
         assert values["lr"] * values["rounds"] == pytest.approx(
             plain.values(k)["lr"] * 8, rel=1e-3
         )
-    usual = budget_search(replace(BUDGET, lr=0.7), 50, "clip")
+    default = budget_search(replace(BUDGET, lr=0.7), 50, "clip")
     for k in range(50):
-        values = usual.values(k)
+        values = default.values(k)
         assert values["lr"] * values["rounds"] == pytest.approx(0.7 * 8, rel=1e-3)
         assert values["clip"] == make_search(BUDGET, "clip", 50).values(k)["clip"]

@@ -128,7 +128,7 @@ def test_a_search_waits_for_all_scores_of_a_rung(
 def test_what_can_be_wrong_is_found_with_the_trials_number(tmp_path: Path) -> None:
     crowded = replace(LONG, agents=900, algorithm="dpdl-sound")
     with pytest.raises(InputError, match=r"^Trial 0: .*at most"):
-        Trials(make_search(crowded, "lr", 2), tmp_path).check(progress=False)
+        Trials(make_search(crowded, "lr", 2), tmp_path).check()
 
 
 @pytest.mark.parametrize(
@@ -147,3 +147,14 @@ def test_what_is_known_of_a_trial_is_read_again(tmp_path: Path) -> None:
     again = Trials(make_search(LONG, "lr", 2), tmp_path)
     assert again.every == first.every
     assert again.every[0].epsilon == Epsilon(9.0)
+
+
+def test_of_errors_the_lowest_is_best(tmp_path: Path) -> None:
+    e = replace(LONG, score="squared-error")
+    trials = Trials(make_search(e, "lr", 4, "halving"), tmp_path)
+    pool = Scored(by_lr)
+    trials.climb(None, silent, pool)
+    best = min(range(4), key=lambda k: by_lr(pool.ran[k]))
+    assert pool.ran[-1].name == f"trial{best}"
+    assert trials.ranked()[0].trial == best
+    assert trials.score.name == "squared_error"

@@ -14,8 +14,8 @@ import torch
 import dpdl
 from dpdl.algorithms import PDSL, AsyncDPSGD, Info
 from dpdl.algorithms.disclosure import Activated
+from dpdl.attacks.candidates import Candidates
 from dpdl.attacks.harness import AttackCase, Reconstructions
-from dpdl.attacks.membership import Records
 from dpdl.folder.checkpoint import restore
 from dpdl.net import Net
 from dpdl.privacy.clipping import Clipped
@@ -80,7 +80,7 @@ def shown(result: Result) -> dict[str, object]:
         "async": AsyncDPSGD(0.1, SEED),
         "pdsl": PDSL(0.1, 0.5, 8, 100, SEED),
         "activated": Activated(SEED),
-        "candidates": Records(images[0], numbers[0]),
+        "candidates": Candidates(images[0], numbers[0]),
         "reconstructions": Reconstructions(
             AttackCase("cg", 1, 1), "method", images, images, numbers, numbers, numbers
         ),

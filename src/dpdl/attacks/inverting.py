@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.targets import Target
+from dpdl.attacks.scenarios import Target
 from dpdl.attacks.workers import ShareWatch
 from dpdl.errors import InputError
 from dpdl.tasks.task import Task

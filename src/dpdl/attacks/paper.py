@@ -127,9 +127,8 @@ def kept(facts: AttackFacts, place: Place, effort: Effort) -> PlaceFacts:
 
 def _worth(run: Path) -> AttackedRun:
     summary = RunFolder(run).summary()
-    numbers = {name: summary[name] for name in ("rounds", "sigma", "epsilon")}
-    accuracy = summary["accuracy"]["average_model"]
-    return AttackedRun.from_json({"accuracy": accuracy, **numbers})
+    accuracy = summary.score.average_model
+    return AttackedRun(accuracy, summary.rounds, summary.sigma, summary.epsilon)
 
 
 def _what(rows: Sequence[CaseScores], agents: int, effort: Effort) -> str:

@@ -22,10 +22,10 @@ from dpdl.errors import InputError, unknown
 from dpdl.experiment.experiment import from_mapping
 from dpdl.folder import files
 from dpdl.folder.run_folder import RunFolder
+from dpdl.options import Value
 from dpdl.planning.build import make_algorithm
 from dpdl.planning.plan import make_randomness
 from dpdl.privacy.threats import threat
-from dpdl.records import Json
 
 WITH_A_RUN = {"rounds", "threat", "randomness", "seed"}
 """The options that may be given beside a run; it has all the others."""
@@ -40,7 +40,7 @@ GameWatch = Callable[[str, int], AbstractContextManager[CountWatch]]
 class AuditRequest:
     """What is audited, the settings of a run or those of options, and how."""
 
-    options: Mapping[str, Json]  # of an experiment, as far as they are given
+    options: Mapping[str, Value]  # of an experiment, as far as they are given
     default_records: int  # of every agent, where `records` is not given
     most_canaries: int  # unless `canaries` are given
     run: Path | None = None
@@ -83,7 +83,7 @@ class AuditRequest:
 
     def _of_options(self) -> AuditSetting:
         records = self.default_records if self.records is None else self.records
-        values = {"noise": "theorem1", **self.options}
+        values: dict[str, Value] = {"noise": "theorem1", **self.options}
         if self.rate is not None:
             if "batch" in values:
                 raise InputError("batch and rate exclude each other; give one of them.")

@@ -16,7 +16,7 @@ from dpdl.audit.certify import Certificate
 from dpdl.audit.result import AuditResult, Measured
 from dpdl.audit.setting import AuditSetting, GameRules
 from dpdl.privacy.epsilon import Epsilon
-from dpdl.records import Json, Record
+from dpdl.records import Json, Record, written
 
 NOTE = (
     "clopper_pearson is certified and assumes nothing about the mechanism; gdp is an "
@@ -136,6 +136,7 @@ def facts_of(
 ) -> AuditFacts:
     """What was found, about what, and how."""
     e = setting.experiment
+    options = {name: written(value) for name, value in e.options.items()}
     return AuditFacts(
         claimed=result.claimed,
         proven=result.proven,
@@ -162,8 +163,8 @@ def facts_of(
         records=setting.records[result.agent],
         batch=e.batch,
         rounds=e.rounds,
-        alpha=e.options.get("alpha"),
-        options=dict(e.options),
+        alpha=options.get("alpha"),
+        options=options,
         delta=e.delta,
         parameters=rules.parameters,
         trials=rules.trials,

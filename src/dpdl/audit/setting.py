@@ -83,7 +83,7 @@ def setting_of_run(folder: Path, rounds: int | None) -> tuple[AuditSetting, floa
     experiment, facts = run.read()
     e, mechanism = experiment.resolved(), _mechanism(run.ledger_path)
     graph = build(e.graph, e.agents, e.weights, e.seed)
-    if facts.get("graph_sha256") != graph_hash(graph):
+    if facts.graph_sha256 != graph_hash(graph):
         raise InputError(
             f"Run {str(folder)!r} has a graph of its own, which its folder does not "
             "hold."
@@ -107,13 +107,7 @@ def _rounds(run: RunFolder, planned: int) -> int:
 
     A budget may have ended it early.
     """
-    if not run.finished:
-        return planned
-    try:
-        return int(run.summary()["rounds"])
-    except (ValueError, KeyError, TypeError) as failure:
-        path = str(run.summary_path)
-        raise InputError(f"File {path!r} is damaged: {failure}.") from failure
+    return run.summary().rounds if run.finished else planned
 
 
 def _mechanism(path: Path) -> RecordedMechanism:

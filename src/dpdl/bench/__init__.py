@@ -1,1 +1,4 @@
-"""How fast it is, as ratios measured in one run: machines differ, and the same one differs from hour to hour."""
+"""How fast it is: ratios that are measured in one run.
+
+Machines differ, and the same one differs from hour to hour.
+"""

@@ -1,8 +1,8 @@
 """Sums of clipped per-sample gradients: ours, and the ways that people know.
 
-All ways get the same (model, batch) pairs: LeNet on 28 x 28 images. Each may use all cores. Ours take whole pairs to
-the cores. Of the others, the better of two is reported: torch's own threads on one pair after another, or whole pairs
-with one thread each.
+All ways get the same (model, batch) pairs: LeNet on 28 x 28 images. Each may use all cores. Ours
+take whole pairs to the cores. Of the others, the better of two is reported: torch's own threads on
+one pair after another, or whole pairs with one thread each.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 import copy
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from dpdl.bench.clock import interleaved
+from dpdl.bench.repeats import interleaved
+from dpdl.folder.bench_results import GradientSpeeds
 from dpdl.parallel import cores, each
 from dpdl.privacy.clip import PerSample
 from dpdl.tasks.losses import cross_entropy
@@ -28,77 +29,101 @@ from dpdl.types import Batch
 SHAPE, CLASSES, CLIP = (1, 28, 28), 10, 2.0
 MATMUL = 1536
 Way = Callable[[Batch], object]
+Timed = dict[str, Callable[[], object]]
+NAMES = ("fused", "plain", "torch_func", "opacus", "plain_backward")
+PEAK = "matmul"
 
 
-def measure(batch_size: int, pairs: int, repeats: int) -> dict[str, Any]:
+def measure(batch_size: int, pairs: int, repeats: int) -> GradientSpeeds:
     """Microseconds per sample of every way, ratios, and the share of the machine's matmul peak."""
     torch.manual_seed(0)
     module = lenet(SHAPE, CLASSES)
     batches = [_batch(batch_size) for _ in range(pairs)]
-    fused, plain = Task(module), Task(module)
-    fused.hasten(SHAPE)
-    clip = PerSample(CLIP)
-    ours: dict[str, Way] = {
-        "plain": lambda b: clip.gradient(plain, plain.initial.clone(), b, batch_size)
+    ours, others = _ours(module, batch_size), _others(module)
+    timed: Timed = {
+        f"{name} by pairs": _by_pairs(way, batches)
+        for name, way in {**ours, **others}.items()
     }
-    if fused.fused:
-        ours["fused"] = lambda b: clip.gradient(
-            fused, fused.initial.clone(), b, batch_size
-        )
-    others: dict[str, Way] = {
-        "torch_func": _torch_func(module),
-        "plain_backward": _backward(module),
+    timed |= {
+        f"{name} by torch": _by_torch(way, batches) for name, way in others.items()
     }
-    opacus = _opacus(module)
-    if opacus:
-        others["opacus"] = opacus
-    ways: dict[str, Callable[[], object]] = {}
-    for name, way in {**ours, **others}.items():
-        ways[f"{name} by pairs"] = _by_pairs(way, batches)
-    for name, way in others.items():
-        ways[f"{name} by torch"] = _by_torch(way, batches)
-    left, right = torch.randn(MATMUL, MATMUL), torch.randn(MATMUL, MATMUL)
-    ways["matmul"] = _with_threads(cores(), lambda: left @ right)
+    timed[PEAK] = _matmul()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Opacus' hooks make torch warn
-        seconds = interleaved(ways, repeats)
-    peak = 2 * MATMUL**3 / seconds.pop("matmul")
+        seconds = interleaved(timed, repeats)
+    return speeds(seconds, batch_size, pairs, repeats)
+
+
+def speeds(
+    seconds: Mapping[str, float], batch_size: int, pairs: int, repeats: int
+) -> GradientSpeeds:
+    """Times of variants such as `opacus by torch`, and of a matrix product, as ratios."""
+    peak = 2 * MATMUL**3 / seconds[PEAK]
     samples = pairs * batch_size
-    best = {
-        name: min(s for way, s in seconds.items() if way.split(" by ")[0] == name)
-        for name in (*ours, *others)
+    by_way = {
+        name: value / samples * 1e6 for name, value in seconds.items() if name != PEAK
     }
-    us = {name: best[name] / samples * 1e6 if name in best else None for name in _NAMES}
-    return {
-        "us_per_sample": us,
-        "ratio_opacus": _ratio(us["opacus"], us["fused"]),
-        "ratio_plain_backward": _ratio(us["plain_backward"], us["fused"]),
-        "ratio_torch_func": _ratio(us["torch_func"], us["fused"]),
-        "peak_share": None
-        if us["fused"] is None
-        else 2 * multiply_adds() / (us["fused"] * 1e-6) / peak,
-        "peak_gflops": peak / 1e9,
-        "by_way": {name: s / samples * 1e6 for name, s in seconds.items()},
-        "multiply_adds": multiply_adds(),
-        "batch": batch_size,
-        "pairs": pairs,
-        "repeats": repeats,
-        "cores": cores(),
-    }
-
-
-_NAMES = ("fused", "plain", "torch_func", "opacus", "plain_backward")
+    us = {name: _better(name, by_way) for name in NAMES}
+    fused = us["fused"]
+    useful = 2 * multiply_adds() / (fused * 1e-6) if fused else None
+    return GradientSpeeds(
+        us_per_sample=us,
+        ratio_opacus=_ratio(us["opacus"], fused),
+        ratio_plain_backward=_ratio(us["plain_backward"], fused),
+        ratio_torch_func=_ratio(us["torch_func"], fused),
+        peak_share=None if useful is None else useful / peak,
+        peak_gflops=peak / 1e9,
+        by_way=by_way,
+        multiply_adds=multiply_adds(),
+        batch=batch_size,
+        pairs=pairs,
+        repeats=repeats,
+        cores=cores(),
+    )
 
 
 def multiply_adds() -> int:
-    """Of one sample's gradient, dense: forward, gradients of weights, and gradients of inputs but the first layer's."""
+    """Of one sample's gradient, dense.
+
+    Forward, gradients of weights, and gradients of inputs but the first layer's.
+    """
     conv1, conv2 = 24 * 24 * 25 * 6, 8 * 8 * 150 * 16
     linear = 256 * 120 + 120 * 84 + 84 * 10
     return 2 * conv1 + 3 * conv2 + 3 * linear
 
 
+def _better(name: str, by_way: Mapping[str, float]) -> float | None:
+    found = [us for way, us in by_way.items() if way.split(" by ")[0] == name]
+    return min(found, default=None)
+
+
 def _ratio(other: float | None, ours: float | None) -> float | None:
     return other / ours if other and ours else None
+
+
+# ------------------------------------------------------------------ ways
+def _ours(module: nn.Module, batch_size: int) -> dict[str, Way]:
+    """The plain path, and the fused one if its kernels are compiled."""
+    clip = PerSample(CLIP)
+
+    def by(task: Task) -> Way:
+        return lambda b: clip.gradient(task, task.initial.clone(), b, batch_size)
+
+    fused = Task(module)
+    fused.hasten(SHAPE)
+    found = {"plain": by(Task(module))}
+    return {**found, "fused": by(fused)} if fused.fused else found
+
+
+def _others(module: nn.Module) -> dict[str, Way]:
+    found = {"torch_func": _torch_func(module), "plain_backward": _backward(module)}
+    opacus = _opacus(module)
+    return {**found, "opacus": opacus} if opacus else found
+
+
+def _matmul() -> Callable[[], object]:
+    left, right = torch.randn(MATMUL, MATMUL), torch.randn(MATMUL, MATMUL)
+    return _with_threads(cores(), lambda: left @ right)
 
 
 def _batch(size: int) -> Batch:
@@ -172,7 +197,7 @@ def _backward(module: nn.Module) -> Way:
 
 
 def _opacus(module: nn.Module) -> Way | None:
-    """Opacus' per-sample gradients, clipped as its optimizer does; None when it is not installed."""
+    """Opacus' per-sample gradients, clipped as its optimizer does; None if it is not installed."""
     try:
         from opacus import GradSampleModule
     except ImportError:

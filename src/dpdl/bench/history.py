@@ -1,49 +1,48 @@
-"""The history of benchmarks: one line for every one that was run, with the machine it ran on."""
+"""The history of benchmarks: one line for each that was run, with the machine it ran on."""
 
 from __future__ import annotations
 
 import json
 import platform
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dpdl import __version__
+from dpdl.folder.bench_results import HistoryLine
 from dpdl.folder.files import refusing
+from dpdl.records import Record
 
 HISTORY = Path("benchmarks/history.jsonl")
 """In a checkout, relative to where the command runs."""
 
 
-def record(kind: str, facts: Mapping[str, Any], file: Path | None = None) -> None:
+def record(bench: str, measured: Record, file: Path | None = None) -> None:
     """Add a line; without a file, only if this is a checkout that has a history."""
     path = file or (HISTORY if HISTORY.parent.is_dir() else None)
     if path is None:
         return
-    line = json.dumps({**_when_and_where(kind), **facts}, allow_nan=False)
+    line = json.dumps(history_line(bench, measured).to_json(), allow_nan=False)
     with refusing("History", path), path.open("a", encoding="utf-8") as history:
         history.write(line + "\n")
 
 
-def _when_and_where(kind: str) -> dict[str, Any]:
+def history_line(bench: str, measured: Record) -> HistoryLine:
+    """What was measured here and now."""
     import torch
 
-    return {
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "bench": kind,
-        "processor": _processor(),
-        "versions": {
-            "dpdl": __version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-        },
+    versions = {
+        "dpdl": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
     }
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return HistoryLine(when, bench, processor(), versions, measured.to_json())
 
 
-def _processor() -> str:
+def processor(file: Path = Path("/proc/cpuinfo")) -> str:
+    """The name of the processor; of its family where the system does not name it."""
     try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        lines = file.read_text("utf-8").splitlines()
     except OSError:
         return platform.processor()
     named = (line for line in lines if line.startswith("model name"))

@@ -1,6 +1,7 @@
-"""Whole rounds of an algorithm on a graph: seconds, where they go, and memory. Every case is a process of its own.
+"""Whole rounds of an algorithm on a graph: seconds, where they go, and memory.
 
-Images and labels are random, of MNIST's or CIFAR-10's shape: time does not depend on what is in them.
+Every workload is a process of its own. Images and labels are random, of MNIST's or CIFAR-10's
+shape: time does not depend on what is in them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from dpdl.algorithms import named, usable
 from dpdl.errors import InputError, RunFailed
 from dpdl.experiment.experiment import Experiment
 from dpdl.experiment.options import has as has_option
+from dpdl.folder.bench_results import RoundCost, RoundCosts, TimeShares, Workload
 from dpdl.net import Net, Part
 from dpdl.parallel import cores, one_thread_per_operation
 from dpdl.planning.build import make_algorithm
@@ -45,24 +47,11 @@ SHAPES = {"lenet": (1, 28, 28), "cnn": (3, 32, 32)}
 TEST_RECORDS = 10_000  # as MNIST and CIFAR-10 have
 
 
-@dataclass(frozen=True)
-class Workload:
-    """What is timed."""
-
-    algorithm: str
-    graph: str
-    agents: int
-    model: str = "lenet"
-    batch: int = 216
-    rounds: int = 5
-
-
 def workloads(
     algorithms: str, graphs: str, agents: str, model: str, batch: int, rounds: int
 ) -> list[Workload]:
     """All combinations of names and numbers separated by commas; every algorithm: `all`."""
-    if model not in SHAPES:
-        raise InputError(f"model must be one of {', '.join(SHAPES)}, not {model!r}.")
+    _refuse_other_model(model)
     try:
         counts = [int(part) for part in agents.split(",")]
     except ValueError:
@@ -80,30 +69,31 @@ def workloads(
     ]
 
 
+def _refuse_other_model(model: str) -> None:
+    if model not in SHAPES:
+        raise InputError(f"model must be one of {', '.join(SHAPES)}, not {model!r}.")
+
+
 def measure_all(
     cases: Sequence[Workload], begin: Callable[[Workload], None]
-) -> dict[str, Any]:
-    """The facts of all cases, and their ratios; `begin` is called before each."""
+) -> RoundCosts:
+    """What all workloads cost, and their ratios; `begin` is called before each."""
     rows = []
     for case in cases:
         begin(case)
         rows.append(measure(case))
-    return {"rows": rows, **ratios(rows)}
+    return with_ratios(rows)
 
 
-def measure(case: Workload) -> dict[str, Any]:
-    """The facts of a case, from a fresh process, so that its peak memory is its own."""
-    words = [sys.executable, "-m", "dpdl.bench.rounds", json.dumps(vars(case))]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def measure(case: Workload) -> RoundCost:
+    """What a workload costs, from a fresh process, so that its peak memory is its own."""
+    command = [sys.executable, "-m", "dpdl.bench.rounds", json.dumps(case.to_json())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        reason = (
-            done.stderr.strip().splitlines()[-1]
-            if done.stderr.strip()
-            else f"exit code {done.returncode}"
-        )
+        lines = done.stderr.strip().splitlines()
+        reason = lines[-1] if lines else f"exit code {done.returncode}"
         raise RunFailed(f"{case.algorithm} on {case.graph} of {case.agents}: {reason}.")
-    facts: dict[str, Any] = json.loads(done.stdout)
-    return facts
+    return RoundCost.from_json(json.loads(done.stdout))
 
 
 TIMED = (
@@ -164,22 +154,12 @@ class TimedNoise:
         )
 
 
-def play(case: Workload) -> dict[str, Any]:
+def play(case: Workload) -> RoundCost:
     """Some rounds in this process."""
-    if case.model not in SHAPES:
-        raise InputError(
-            f"model must be one of {', '.join(SHAPES)}, not {case.model!r}."
-        )
+    _refuse_other_model(case.model)
     shape, watch = SHAPES[case.model], Stopwatch()
     graph = graphs.build(case.graph, case.agents, "metropolis", 0)
-    short = {"lr": 1e-3} if has_option(case.algorithm, "lr") else {}
-    e = Experiment(
-        algorithm=case.algorithm,
-        graph=case.graph,
-        agents=case.agents,
-        options={**short, **named(case.algorithm).kind.example},
-    )
-    algorithm = make_algorithm(e.resolved())
+    algorithm = make_algorithm(_experiment(case))
     task = Task(models.build(case.model, shape, 10, 0))
     task.hasten(shape)
     noise = TimedNoise(Reproducible(0), watch)
@@ -202,34 +182,41 @@ def play(case: Workload) -> dict[str, Any]:
             parts.append(watch.seconds)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         evaluation = _evaluation(task, state["x"][:10], shape)
-    median = statistics.median(seconds[1:])
-    share = _shares(parts[1:], sum(seconds[1:]))
-    return {
+    return RoundCost(
         **vars(case),
-        "seconds_per_round": median,
-        "share": share,
-        "evaluation_seconds_per_agent": evaluation,
-        "peak_memory_mb": peak,
-        "gradient_path": "fused" if task.fused else "plain",
-        "edges": len(graph.edges),
-    }
+        seconds_per_round=statistics.median(seconds[1:]),
+        share=shares(parts[1:], sum(seconds[1:]), cores()),
+        evaluation_seconds_per_agent=evaluation,
+        peak_memory_mb=peak,
+        gradient_path="fused" if task.fused else "plain",
+        edges=len(graph.edges),
+    )
 
 
-def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """What the targets are about, as far as it was measured: DPDL with LeNet."""
+def _experiment(case: Workload) -> Experiment:
+    """The algorithm with a small step, and with example values of options that it must have."""
+    short = {"lr": 1e-3} if has_option(case.algorithm, "lr") else {}
+    return Experiment(
+        algorithm=case.algorithm,
+        graph=case.graph,
+        agents=case.agents,
+        options={**short, **named(case.algorithm).kind.example},
+    ).resolved()
+
+
+def with_ratios(rows: Sequence[RoundCost]) -> RoundCosts:
+    """Costs, with what the targets are about as far as it was measured: DPDL with LeNet."""
     found = {
-        (row["graph"], row["agents"]): row
+        (row.graph, row.agents): row
         for row in rows
-        if (row["algorithm"], row["model"]) == ("dpdl", "lenet")
+        if (row.algorithm, row.model) == ("dpdl", "lenet")
     }
-    facts = {}
-    if ("complete", 10) in found and ("complete", 30) in found:
-        few, many = (found["complete", n]["seconds_per_round"] for n in (10, 30))
-        facts["complete_30_over_10"] = many / few
-    if ("bipartite", 10) in found:
-        share = found["bipartite", 10]["share"]
-        facts["overhead_bipartite_10"] = share["exchange"] + share["other"]
-    return facts
+    few, many = found.get(("complete", 10)), found.get(("complete", 30))
+    growth = many.seconds_per_round / few.seconds_per_round if few and many else None
+    bipartite = found.get(("bipartite", 10))
+    share = bipartite.share if bipartite else None
+    overhead = share.exchange + share.other if share else None
+    return RoundCosts(tuple(rows), growth, overhead)
 
 
 def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
@@ -237,21 +224,28 @@ def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
     test = _batch(TEST_RECORDS, shape)
     tests = dict.fromkeys(range(len(rows)), EvaluationRecords(test.x, test.y))
     examiner = Examiner(task, Form(shape, Classes(10)), tests, common=True)
-    rows = (
-        rows + 1e-3 * torch.arange(len(rows))[:, None]
-    )  # no two are equal, so that each is tested
+    # No two models are equal, so that each is tested.
+    rows = rows + 1e-3 * torch.arange(len(rows))[:, None]
     began = time.perf_counter()
     examiner.scores(rows, examiner.agents)
     return (time.perf_counter() - began) / len(rows)
 
 
-def _shares(parts: list[dict[str, float]], total: float) -> dict[str, float]:
-    """Gradients and noise are added up over the cores, so they are divided by them; the rest is `other`."""
-    over = {"gradients": cores(), "noise": cores(), "exchange": 1}
-    share = {
-        name: sum(part[name] for part in parts) / over[name] / total for name in over
-    }
-    return {**share, "other": max(0.0, 1 - sum(share.values()))}
+def shares(
+    parts: Sequence[Mapping[str, float]], total: float, count: int
+) -> TimeShares:
+    """Shares of a total time, of rounds on so many cores.
+
+    Gradients and noise are added up over the cores, so they are divided by their number; the rest
+    is `other`.
+    """
+    gradients, noise, exchange = (
+        sum(part[name] for part in parts) / total
+        for name in ("gradients", "noise", "exchange")
+    )
+    gradients, noise = gradients / count, noise / count
+    other = max(0.0, 1 - (gradients + noise + exchange))
+    return TimeShares(gradients, noise, exchange, other)
 
 
 def _batch(size: int, shape: tuple[int, ...]) -> Batch:
@@ -261,4 +255,5 @@ def _batch(size: int, shape: tuple[int, ...]) -> Batch:
 
 
 if __name__ == "__main__":
-    print(json.dumps(play(Workload(**json.loads(sys.argv[1])))))
+    given = Workload.from_json(json.loads(sys.argv[1]))
+    print(json.dumps(play(given).to_json()))

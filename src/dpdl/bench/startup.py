@@ -6,7 +6,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from dpdl.bench.clock import interleaved
+from dpdl.bench.repeats import interleaved
+from dpdl.folder.bench_results import Startup
 
 COMMANDS = {
     "help": ("--help",),
@@ -14,12 +15,12 @@ COMMANDS = {
 }
 
 
-def measure(repeats: int) -> dict[str, float]:
+def measure(repeats: int) -> Startup:
     """Median seconds of every command."""
-    ways = {name: _start(words) for name, words in COMMANDS.items()}
-    return interleaved(ways, repeats)
+    ways = {name: _start(arguments) for name, arguments in COMMANDS.items()}
+    return Startup(**interleaved(ways, repeats))
 
 
-def _start(words: tuple[str, ...]) -> Callable[[], object]:
-    command = [sys.executable, "-m", "dpdl", *words]
+def _start(arguments: tuple[str, ...]) -> Callable[[], object]:
+    command = [sys.executable, "-m", "dpdl", *arguments]
     return lambda: subprocess.run(command, capture_output=True, check=True)

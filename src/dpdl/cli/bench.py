@@ -1,16 +1,26 @@
-"""`dpdl bench gradients`, `dpdl bench noise`, `dpdl bench rounds`, `dpdl bench startup`."""
+"""`dpdl bench`: gradients, noise, rounds, start-up, and two checkouts against each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpdl.bench.history import HISTORY, record
 from dpdl.cli.common import json_option, path_option, print_json
-from dpdl.errors import InputError
+from dpdl.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from dpdl.bench.checkouts import BenchCommand
+    from dpdl.folder.bench_results import (
+        CheckoutRatios,
+        GradientSpeeds,
+        RoundCost,
+        RoundCosts,
+        Workload,
+    )
 
 SHARES = ("gradients", "noise", "exchange", "other")
 
@@ -63,31 +73,24 @@ def gradients(
         draw_speeds(facts, plot)
         click.echo(f"picture: {plot}", err=True)
     if as_json:
-        print_json(facts)
+        print_json(facts.to_json())
     else:
         _show_gradients(facts)
 
 
-def _show_gradients(facts: Mapping[str, Any]) -> None:
-    fused = facts["us_per_sample"]["fused"]
-    rows = [
-        [
-            name,
-            "-" if us is None else f"{us:.1f}",
-            "-" if not us else f"{us / fused:.2f}",
-        ]
-        for name, us in facts["us_per_sample"].items()
-        if fused
-    ]
-    _table(
-        "per-sample-clipped gradients, LeNet",
-        ["way", "us per sample", "times fused"],
-        rows,
-    )
-    if facts["peak_share"] is not None:
+def _show_gradients(facts: GradientSpeeds) -> None:
+    fused = facts.us_per_sample["fused"]
+    rows = []
+    if fused:
+        for name, us in facts.us_per_sample.items():
+            numbers = [f"{us:.1f}", f"{us / fused:.2f}"] if us else ["-", "-"]
+            rows.append([name, *numbers])
+    head = ["way", "us per sample", "times fused"]
+    _table("per-sample-clipped gradients, LeNet", head, rows)
+    if facts.peak_share is not None:
         click.echo(
-            f"fused: {facts['peak_share']:.0%} of this machine's matmul peak, "
-            f"{facts['peak_gflops']:.0f} GFLOP/s"
+            f"fused: {facts.peak_share:.0%} of this machine's matmul peak, "
+            f"{facts.peak_gflops:.0f} GFLOP/s"
         )
 
 
@@ -105,11 +108,11 @@ def noise(entries: int, repeats: int, save: Path | None, as_json: bool) -> None:
     facts = measure(entries, repeats)
     record("noise", facts, save)
     if as_json:
-        print_json(facts)
+        print_json(facts.to_json())
         return
     rows = [
-        [name, f"{ns:.2f}", f"{facts['ratio_copy'][name]:.1f}"]
-        for name, ns in facts["ns_per_number"].items()
+        [name, f"{ns:.2f}", f"{facts.ratio_copy[name]:.1f}"]
+        for name, ns in facts.ns_per_number.items()
     ]
     _table(
         f"noise, a row of {entries:,} numbers",
@@ -155,7 +158,7 @@ def rounds(
 ) -> None:
     """Whole rounds: seconds, where they go, peak memory. Every case is a process of its own."""
     _at_least_one(batch=batch, repeats=repeats)
-    from dpdl.bench.rounds import Workload, measure_all, workloads
+    from dpdl.bench.rounds import measure_all, workloads
     from dpdl.report.speed import draw_costs
 
     def begin(case: Workload) -> None:
@@ -165,41 +168,42 @@ def rounds(
     facts = measure_all(cases, begin)
     record("rounds", facts, save)
     if plot:
-        draw_costs(facts["rows"], plot)
+        draw_costs(facts.rows, plot)
         click.echo(f"picture: {plot}", err=True)
     if as_json:
-        print_json(facts)
+        print_json(facts.to_json())
     else:
         _show_rounds(facts, f"rounds, {model}, B = {batch}")
 
 
-def _show_rounds(facts: Mapping[str, Any], title: str) -> None:
-    rows = facts["rows"]
+def _show_rounds(facts: RoundCosts, title: str) -> None:
     head = ["algorithm", "graph", "agents", "edges", "s / round", *SHARES, "MB"]
-    _table(title, head, [_cells(row) for row in rows])
-    if "complete_30_over_10" in facts:
+    _table(title, head, [_cells(row) for row in facts.rows])
+    if facts.complete_30_over_10 is not None:
         click.echo(
             "dpdl, complete graph: 30 agents cost "
-            f"{facts['complete_30_over_10']:.2f} times as much as 10"
+            f"{facts.complete_30_over_10:.2f} times as much as 10"
         )
-    if "overhead_bipartite_10" in facts:
+    if facts.overhead_bipartite_10 is not None:
         click.echo(
-            f"dpdl, bipartite, 10 agents: {facts['overhead_bipartite_10']:.0%} is "
+            f"dpdl, bipartite, 10 agents: {facts.overhead_bipartite_10:.0%} is "
             "neither gradients nor noise"
         )
-    seconds = rows[-1]["evaluation_seconds_per_agent"]
+    seconds = facts.rows[-1].evaluation_seconds_per_agent
     click.echo(f"testing one agent's model on 10,000 records: {seconds:.3f} s")
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
+def _cells(row: RoundCost) -> list[str]:
+    share = row.share
+    parts = (share.gradients, share.noise, share.exchange, share.other)
     return [
-        row["algorithm"],
-        row["graph"],
-        str(row["agents"]),
-        str(row["edges"]),
-        f"{row['seconds_per_round']:.3f}",
-        *(f"{row['share'][name]:.0%}" for name in SHARES),
-        f"{row['peak_memory_mb']:.0f}",
+        row.algorithm,
+        row.graph,
+        str(row.agents),
+        str(row.edges),
+        f"{row.seconds_per_round:.3f}",
+        *(f"{part:.0%}" for part in parts),
+        f"{row.peak_memory_mb:.0f}",
     ]
 
 
@@ -214,10 +218,97 @@ def startup(repeats: int, save: Path | None, as_json: bool) -> None:
     facts = measure(repeats)
     record("startup", facts, save)
     if as_json:
-        print_json(facts)
+        print_json(facts.to_json())
     else:
-        rows = [[name, f"{value:.2f}"] for name, value in facts.items()]
+        rows = [["help", f"{facts.help:.2f}"], ["plan", f"{facts.plan:.2f}"]]
         _table("start-up", ["command", "seconds"], rows)
+
+
+# ------------------------------------------------------------------ two checkouts
+@bench.command()
+@click.argument("old", type=click.Path(path_type=Path), metavar="OLD")
+@path_option("--new", "another checkout instead of this one")
+@click.option(
+    "--benches",
+    default="gradients,rounds",
+    show_default=True,
+    help="names, separated by commas",
+)
+@click.option("--graphs", default="ring,complete", show_default=True, help="of rounds")
+@click.option("--agents", default="10", show_default=True, help="of rounds")
+@click.option("--batch", default=216, show_default=True, help="samples of a batch")
+@click.option(
+    "--inner",
+    default=5,
+    show_default=True,
+    help="repeats within one measurement, of which the median counts",
+)
+@bench_options
+def against(
+    old: Path,
+    new: Path | None,
+    benches: str,
+    graphs: str,
+    agents: str,
+    batch: int,
+    inner: int,
+    repeats: int,
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare this checkout with an older one: ratios old / new, above 1 is better now.
+
+    OLD is the folder of a checkout, for instance made by `git worktree add ../old TAG`, with its
+    kernels compiled by `python setup.py build_ext --inplace`. Both are measured in turn by the same
+    Python, `--repeats` times. Ratios of torch_func, opacus and plain_backward, which are not our
+    code, show the error of the others.
+    """
+    _at_least_one(batch=batch, inner=inner, repeats=repeats)
+    from dpdl.bench.checkouts import THIS, compare, refuse_other
+
+    commands = _commands(benches, graphs, agents, batch, inner)
+    this = new or THIS
+    for checkout in (old, this):
+        refuse_other(checkout)
+
+    def begin(repeat: int, whose: str, name: str) -> None:
+        click.echo(f"{repeat + 1} of {repeats}: {whose}, {name} ...", err=True)
+
+    facts = compare(old, this, commands, repeats, begin)
+    record("against", facts, save)
+    if as_json:
+        print_json(facts.to_json())
+    else:
+        _show_ratios(facts)
+
+
+def _commands(
+    benches: str, graphs: str, agents: str, batch: int, inner: int
+) -> list[BenchCommand]:
+    from dpdl.bench.checkouts import READERS, BenchCommand
+
+    common = ("--batch", str(batch), "--repeats", str(inner))
+    more = {"rounds": ("--graphs", graphs, "--agents", agents)}
+    chosen = benches.split(",")
+    for name in chosen:
+        if name not in READERS:
+            raise unknown("benchmark", name, READERS)
+    return [BenchCommand(name, (*common, *more.get(name, ()))) for name in chosen]
+
+
+def _show_ratios(facts: CheckoutRatios) -> None:
+    rows = [
+        [
+            f"{row.bench}: {row.what}",
+            f"{row.old:.3g}",
+            f"{row.new:.3g}",
+            row.unit,
+            f"{row.ratio:.2f}",
+        ]
+        for row in facts.rows
+    ]
+    title = f"{facts.old} (old) and {facts.new} (new), medians of {facts.repeats}"
+    _table(title, ["what", "old", "new", "unit", "old / new"], rows)
 
 
 def _at_least_one(**values: int) -> None:
@@ -228,7 +319,7 @@ def _at_least_one(**values: int) -> None:
             )
 
 
-def _table(title: str, head: list[str], rows: list[list[str]]) -> None:
+def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
 

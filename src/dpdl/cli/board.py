@@ -69,7 +69,7 @@ class Board:
 def _ending(ending: Ending) -> str:
     if reached := ending.reached:
         early = ", its budget is spent" if reached.stopped else ""
-        return f"accuracy {reached.accuracy:.2%} after round {reached.round}{early}"
+        return f"{reached.shown} after round {reached.round}{early}"
     if ending.error:
         return f"{ending.state}: {ending.error}"
     return f"{ending.state}, its state is saved"

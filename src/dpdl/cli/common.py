@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from dpdl.records import written
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 quiet_option = click.option("--quiet", is_flag=True, help="no progress")
@@ -52,6 +54,6 @@ def jobs_option(what: str) -> Callable[[Command], Command]:
     return click.option("--jobs", type=int, default=None, help=words)
 
 
-def print_json(value: Any) -> None:
-    """One JSON object on standard output; there is no NaN in it."""
-    click.echo(json.dumps(value, allow_nan=False))
+def print_json(value: object) -> None:
+    """A record, or plain values, as one JSON object on standard output; there is no NaN in it."""
+    click.echo(json.dumps(written(value), allow_nan=False))

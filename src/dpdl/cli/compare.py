@@ -135,7 +135,7 @@ def _refuse_failed(table: ComparisonTable) -> None:
         )
 
 
-COLUMNS = ("accuracy %", "worst", "rounds", "MB sent", "sigma", "epsilon", "seeds")
+COLUMNS = ("worst", "rounds", "MB sent", "sigma", "epsilon", "seeds")
 
 
 def show_table(table: ComparisonTable, picture: Path) -> None:
@@ -148,7 +148,7 @@ def show_table(table: ComparisonTable, picture: Path) -> None:
     shown = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     shown.add_column("", justify="right")
     shown.add_column("algorithm")
-    for name in COLUMNS:
+    for name in (_heading(table), *COLUMNS):
         shown.add_column(name, justify="right", no_wrap=True)
     for row in table.rows:
         shown.add_row(*_cells(row, threat(table.threat)))
@@ -180,18 +180,31 @@ def _warning(table: ComparisonTable) -> Iterator[str]:
         )
 
 
+def _heading(table: ComparisonTable) -> str:
+    """The name of the score, and its unit."""
+    from dpdl.folder.scored import in_percent, label_of
+
+    name = table.rows[0].score.name
+    return f"{label_of(name)} %" if in_percent(name) else label_of(name)
+
+
 def _cells(row: ComparisonRow, listener: Threat) -> list[str]:
+    from dpdl.folder.scored import show_score
+
     if not row.seeds:
         return ["", row.algorithm, "failed", *[""] * 5, "0"]
-    accuracy = row.accuracy
-    spread = "" if accuracy.spread is None else f" ± {100 * accuracy.spread:.2f}"
+
+    def show(value: float | None) -> str:
+        return show_score(row.score.name, value or 0.0).removesuffix("%")
+
+    spread = "" if row.score.spread is None else f" ± {show(row.score.spread)}"
     failed = f" ({len(row.failed)} failed)" if row.failed else ""
     proven = f"{row.epsilon[listener.key]:.4g}" if row.proven else NOT_PRIVATE
     return [
         str(row.rank),
         row.algorithm,
-        f"{100 * (accuracy.mean or 0):.2f}{spread}",
-        f"{100 * (accuracy.worst or 0):.2f}",
+        f"{show(row.score.mean)}{spread}",
+        show(row.score.worst),
         str(row.rounds) + ("*" if row.stopped else ""),
         f"{(row.bytes_sent or 0) / 1e6:,.1f}",
         f"{row.sigma:.4g}",

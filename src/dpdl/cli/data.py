@@ -77,9 +77,10 @@ def _show(found: Description) -> None:
 
     table = Table(title=f"{found.title}: records of every agent by class")
     table.add_column("agent", justify="right")
-    for label in [*(f"#{c}" for c in range(len(found.counts[0]))), "records"]:
+    counts = found.facts.counts
+    for label in [*(f"#{c}" for c in range(len(counts[0]))), "records"]:
         table.add_column(label, justify="right")
-    for agent, row in enumerate(found.counts):
+    for agent, row in enumerate(counts):
         table.add_row(str(agent), *(str(n) if n else "." for n in row), str(sum(row)))
     Console().print(table)
-    click.echo(f"picture: {found.picture}")
+    click.echo(f"picture: {found.facts.picture}")

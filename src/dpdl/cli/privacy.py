@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,10 @@ from dpdl.cli.options import ExperimentCommand, experiment_options, given
 from dpdl.cli.statement import statement
 from dpdl.cli.verify import verify
 from dpdl.errors import InputError
+from dpdl.records import Json, written
+
+if TYPE_CHECKING:
+    from dpdl.studies.noise_plan import EpsilonTable, SigmaTable
 
 OPTIONS = (
     "algorithm",
@@ -100,7 +104,8 @@ def sigma(
 
     plan = noise_plan(given(options), records, parameters, c1)
     title = f"Noise multiplier sigma for epsilon = {epsilon:g}"
-    _tell(plan.sigmas(epsilon), f"{title}, delta = {plan.model.delta:g}", as_json)
+    table = plan.sigmas(epsilon)
+    _print(table, table.sigma, f"{title}, delta = {plan.model.delta:g}", as_json)
     if plot and math.isfinite(needed := plan.needed_sigma(epsilon)):
         click.echo(f"picture: {plan.draw(needed, plot)}", err=as_json)
 
@@ -123,7 +128,8 @@ def epsilon(
 
     plan = noise_plan(given(options), records, parameters, c1)
     title = f"Epsilon for noise multiplier sigma = {sigma:g}"
-    _tell(plan.epsilons(sigma), f"{title}, delta = {plan.model.delta:g}", as_json)
+    table = plan.epsilons(sigma)
+    _print(table, table.epsilon, f"{title}, delta = {plan.model.delta:g}", as_json)
     if plot:
         click.echo(f"picture: {plan.draw(sigma, plot)}", err=as_json)
 
@@ -136,9 +142,15 @@ def _check(name: str, value: float) -> None:
         raise InputError(f"{name} must be a finite number above 0, not {value!r}.")
 
 
-def _tell(facts: dict[str, Any], title: str, as_json: bool) -> None:
+def _print(
+    found: SigmaTable | EpsilonTable,
+    values: Mapping[str, object],
+    title: str,
+    as_json: bool,
+) -> None:
+    """The whole table for programs, or its values against every listener for people."""
     if as_json:
-        print_json(facts)
+        print_json(found)
         return
     from rich.console import Console
     from rich.table import Table
@@ -146,14 +158,14 @@ def _tell(facts: dict[str, Any], title: str, as_json: bool) -> None:
     table = Table(title=title, min_width=60)
     table.add_column("against")
     table.add_column("value", justify="right")
-    for name, value in next(iter(facts.values())).items():
-        table.add_row(MEANINGS.get(name, name), _show(value))
+    for name, value in values.items():
+        table.add_row(MEANINGS.get(name, name), _text(written(value)))
     Console().print(table)
-    for note in facts["notes"]:
+    for note in found.notes:
         click.echo(f"- {note}")
 
 
-def _show(value: float | str | None) -> str:
+def _text(value: Json) -> str:
     if not isinstance(value, float):
         return str(value or "-")
     return f"{value:.4g}" if value < 10_000 else f"{value:,.0f}"

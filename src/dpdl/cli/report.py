@@ -39,6 +39,6 @@ def report(
 
     made = make_page(folders, out, public)
     if as_json:
-        print_json(made.facts())
+        print_json(made)
     else:
         click.echo(f"Page: {made.page}")

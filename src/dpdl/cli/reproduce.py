@@ -14,9 +14,16 @@ from dpdl.cli.common import (
     print_json,
     quiet_option,
 )
-from dpdl.cli.reproduce_show import Announcer, list_runs, show, show_attacks
+from dpdl.cli.reproduce_show import (
+    Announcer,
+    list_runs,
+    show_attacks,
+    show_cells,
+    show_status,
+)
 from dpdl.errors import InputError
-from dpdl.studies.reproduce.request import ALL, AS_PUBLISHED, ReproductionRequest
+from dpdl.studies.reproduce.recipes import AS_PUBLISHED
+from dpdl.studies.reproduce.request import ALL, ReproductionRequest
 
 STATUS = "status"
 DEFAULTS = ReproductionRequest()
@@ -45,7 +52,7 @@ DEFAULTS = ReproductionRequest()
     "--minutes",
     type=float,
     default=None,
-    help="do the most telling cells that fit into this time",
+    help="measure the most informative cells that fit into this time",
 )
 @jobs_option("runs, or parts of an attack,")
 @out_option("results", default=DEFAULTS.out)
@@ -100,12 +107,12 @@ def _status(request: ReproductionRequest, as_json: bool, markdown: bool) -> None
 
     facts = status(request.out, request.cells, request.chosen_modes(ALL))
     if as_json:
-        print_json(facts)
+        print_json(facts.to_json())
     elif markdown:
-        for title, table in tables(facts["cells"]).items():
+        for title, table in tables(facts.cells).items():
             click.echo(f"*{title}*\n\n{table}\n")
     else:
-        show(facts)
+        show_status(facts)
 
 
 def _cells(
@@ -122,9 +129,9 @@ def _cells(
         announce = Announcer("runs", quiet)
         made = measure_cells(request, board, announce, progress=not quiet)
     if as_json:
-        print_json(made.facts)
+        print_json(made.facts.to_json())
     else:
-        show(made.facts)
+        show_cells(made.facts)
     refuse_unfinished(made.endings)
 
 
@@ -140,7 +147,7 @@ def _attacks(
         return
     made = measure_attacks(request, AttackProgress(quiet), Announcer("attacks", quiet))
     if as_json:
-        print_json(made.facts)
+        print_json(made.facts.to_json())
     else:
         show_attacks(made.facts)
     refuse_unfinished(made.endings)

@@ -155,7 +155,7 @@ def _perform(
     if result is None:  # another process speaks
         return
     if as_json:
-        print_json(result.summary.to_json())
+        print_json(result.summary)
     else:
         show_result(result, one.picture)
     one.draw(result)

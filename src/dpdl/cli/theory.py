@@ -15,10 +15,10 @@ from dpdl.errors import InputError
 from dpdl.theory.inputs import KNOWN
 
 if TYPE_CHECKING:
-    from dpdl.theory import Setting
+    from dpdl.theory import Explained, Letters
 
-UNKNOWN = {"smoothness": "L", "xi": "xi", "kappa": "kappa", "gap": "gap"}
-"""Option -> the paper's letter."""
+UNKNOWN = ("smoothness", "xi", "kappa", "gap")
+"""Options for the letters that nobody knows: L, xi, kappa and the gap."""
 
 
 def _known_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,9 +70,9 @@ def theory(run_dir: Path | None, as_json: bool, **options: Any) -> None:
     The values come from the finished run RUN, or from the options. Nobody knows L, xi, kappa and
     the gap of a real model: their default values are placeholders to vary.
     """
-    from dpdl.theory.inputs import evaluate, of_options, of_run
+    from dpdl.theory.inputs import UnknownLetters, evaluate, of_options, of_run
 
-    unknown = {letter: options.pop(name) for name, letter in UNKNOWN.items()}
+    unknown = UnknownLetters(*(options.pop(name) for name in UNKNOWN))
     known = given(options)
     if run_dir and known:
         raise InputError(
@@ -80,29 +80,29 @@ def theory(run_dir: Path | None, as_json: bool, **options: Any) -> None:
             "values."
         )
     inputs = of_run(run_dir) if run_dir else of_options(known)
-    setting, facts = evaluate(inputs, unknown)
+    letters = inputs.letters(unknown)
+    explained = evaluate(inputs, letters)
     if as_json:
-        print_json(facts)
+        print_json(explained)
     else:
-        _show(setting, facts)
+        _show(letters, explained)
 
 
-def _show(setting: Setting, result: dict[str, Any]) -> None:
+def _show(letters: Letters, result: Explained) -> None:
     """Conditions, terms, verdict and notes for a person."""
     from rich.console import Console
     from rich.table import Table
 
-    from dpdl.theory import TERMS, conditions
+    from dpdl.theory import TERMS
 
-    q, about = setting, result["inputs"]
-    console = Console()
-    letters = f"N = {q.N}, eta = {q.eta:g}, beta = {q.beta:g}, L = {q.L:g}"
-    table = Table(title=f"Theorem 2: {about['graph']}, {letters}")
+    q, console = letters, Console()
+    values = f"N = {q.N}, eta = {q.eta:g}, beta = {q.beta:g}, L = {q.L:g}"
+    table = Table(title=f"Theorem 2: {result.inputs.graph}, {values}")
     table.add_column("condition")
     table.add_column("")
     table.add_column("value", justify="right")
     table.add_column("limit", justify="right")
-    for c in conditions(q):
+    for c in result.conditions:
         table.add_row(
             c.name,
             "holds" if c.holds else "does not hold",
@@ -110,36 +110,38 @@ def _show(setting: Setting, result: dict[str, Any]) -> None:
             f"{c.limit:.4g}",
         )
     console.print(table)
-    if result["bound"] is not None:
-        terms = Table(title=f"Terms of the bound, {result['bound']:.4g} in all")
+    if result.bound is not None:
+        terms = Table(title=f"Terms of the bound, {result.bound:.4g} in all")
         terms.add_column("term")
         terms.add_column("what it stands for")
         terms.add_column("value", justify="right")
-        for name, value in sorted(result["terms"].items(), key=lambda item: -item[1]):
+        known = {
+            name: value for name, value in result.terms.items() if value is not None
+        }
+        for name, value in sorted(known.items(), key=lambda item: -item[1]):
             terms.add_row(name, TERMS[name], f"{value:.4g}")
         console.print(terms)
     sentences = [
-        result["verdict"],
-        _reach(result),
+        result.verdict,
+        _reach(q.eta, result.largest_smoothness),
         _rounds(result),
-        *(f"Note: {note}" for note in result["notes"]),
+        *(f"Note: {note}" for note in result.notes),
     ]
     for sentence in filter(None, sentences):
         console.print(sentence, highlight=False, markup=False)
 
 
-def _reach(result: dict[str, Any]) -> str:
-    largest, eta = result["largest_smoothness"], result["inputs"]["eta"]
+def _reach(eta: float, largest: float | None) -> str:
     if largest is None:
         return f"Step size {eta:g} breaks an upper condition for every L."
     return f"Step size {eta:g} meets both upper conditions for L up to {largest:.4g}."
 
 
-def _rounds(result: dict[str, Any]) -> str:
-    c = result["corollary"]
-    if c is None or c["required"] is None:
+def _rounds(result: Explained) -> str:
+    c = result.corollary
+    if c is None or c.required is None:
         return ""
     return (
-        f"Corollary 1, for eta = N epsilon / T, epsilon = {c['epsilon']:g}, asks for "
-        f"at least {c['required']} rounds."
+        f"Corollary 1, for eta = N epsilon / T, epsilon = {c.epsilon:g}, asks for "
+        f"at least {c.required} rounds."
     )

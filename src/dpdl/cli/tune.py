@@ -170,9 +170,12 @@ def show(result: SearchResult) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from dpdl.folder.scored import label_of, show_score
+
     console = Console()
     count = f"best of {len(result.trials)} trials"
-    table = Table(title=f"{result.algorithm}: {count}, by held-out accuracy")
+    score = result.score_name or "accuracy"
+    table = Table(title=f"{result.algorithm}: {count}, by held-out {label_of(score)}")
     options = [name for name in result.best if name != "rounds"]
     for name in ("trial", *options, "rounds", "score", "epsilon"):
         table.add_column(name, justify="right")
@@ -181,7 +184,7 @@ def show(result: SearchResult) -> None:
             str(one.trial),
             *(_value(one.values[name]) for name in options),
             str(one.rounds),
-            "diverged" if one.score is None else f"{one.score:.2%}",
+            "diverged" if one.score is None else show_score(score, one.score),
             f"{one.epsilon:.4g}" if one.epsilon.known else "-",
         )
     console.print(table)

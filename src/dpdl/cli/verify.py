@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from dpdl.cli.common import json_option, print_json, run_argument
 
 if TYPE_CHECKING:
-    from dpdl.folder.verify import Check, Verdict
+    from dpdl.folder.verify import Finding, Verdict
+    from dpdl.records import Json
 
 STATES = {True: "agrees", False: "DIFFERS", None: "unknown"}
 LONGEST = 300
@@ -26,7 +27,7 @@ def verify(run_dir: Path, as_json: bool) -> None:
 
     verdict = compare(run_dir)
     if as_json:
-        print_json(verdict.as_dict())
+        print_json(verdict)
     else:
         _show(verdict)
     if not verdict.agrees:
@@ -34,23 +35,23 @@ def verify(run_dir: Path, as_json: bool) -> None:
 
 
 def _show(verdict: Verdict) -> None:
-    for check in verdict.checks:
-        both = check in verdict.epsilons or check.agrees is False
-        click.echo(f"{STATES[check.agrees]:8} {_line(check, both)}")
-    click.echo(f"Head of the ledger: {verdict.head}")
+    for finding in verdict.checks:
+        both = finding.name in verdict.all.reported or finding.agrees is False
+        click.echo(f"{STATES[finding.agrees]:8} {_line(finding, both)}")
+    click.echo(f"Head of the ledger: {verdict.ledger_head}")
     agrees = "agrees" if verdict.agrees else "does NOT agree"
     click.echo(f"The ledger {agrees} with the report.")
 
 
-def _line(check: Check, both: bool) -> str:
-    """A comparison in one line; what agrees need not be said twice."""
-    reported, recomputed = _text(check.reported), _text(check.recomputed)
+def _line(finding: Finding, both: bool) -> str:
+    """A comparison in one line; of values that agree one is enough."""
+    reported, recomputed = _text(finding.reported), _text(finding.recomputed)
     if both:
-        return f"{check.name:34} reported {reported}   recomputed {recomputed}"
-    return f"{check.name:34} {reported}"
+        return f"{finding.name:34} reported {reported}   recomputed {recomputed}"
+    return f"{finding.name:34} {reported}"
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     if value is None:
         return "-"
     text = f"{value:.4g}" if isinstance(value, float) else str(value)

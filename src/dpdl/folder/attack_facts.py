@@ -23,6 +23,7 @@ from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.folder.files import read_record, write_json
 from dpdl.privacy.epsilon import Epsilon
+from dpdl.privacy.epsilons import Epsilons
 from dpdl.records import Record, absent
 
 Interval = tuple[float, float]
@@ -194,7 +195,7 @@ class AttackedRun(Record):
     accuracy: float
     rounds: int
     sigma: float
-    epsilon: Mapping[str, Epsilon]
+    epsilon: Epsilons
 
 
 @final

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpdl.errors import InputError
-from dpdl.records import Record, written
+from dpdl.records import Json, Record, written
 
 R = TypeVar("R", bound=Record)
 
@@ -42,10 +42,20 @@ def write_json(path: Path, value: object) -> None:
     write(path, f"{content}\n".encode())
 
 
+def parsed(text: str | bytes) -> Json:
+    """The JSON in a text; a ValueError where there is none, or NaN or an infinity in it."""
+    found: Json = json.loads(text, parse_constant=_refuse_constant)
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
 def read_record(kind: type[R], path: Path) -> R:
     """The record in a JSON file; one that is damaged is refused with its name and the place."""
     try:
-        return kind.from_json(json.loads(path.read_text("utf-8")))
+        return kind.from_json(parsed(path.read_text("utf-8")))
     except OSError as failure:
         reason = failure.strerror or failure
         raise InputError(f"File {str(path)!r} cannot be read: {reason}.") from failure
@@ -56,7 +66,7 @@ def read_record(kind: type[R], path: Path) -> R:
 
 @contextmanager
 def refusing(what: str, path: Path) -> Iterator[None]:
-    """A place that a person chose and that cannot be written is refused in one sentence."""
+    """Refuse in one sentence when a path that a person chose cannot be written."""
     try:
         yield
     except OSError as failure:

@@ -16,20 +16,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpdl import __version__
 from dpdl.errors import InputError, RunFailed
 from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.folder import files, names
-from dpdl.folder.book import refuse_constant
 from dpdl.folder.metrics import Metrics
+from dpdl.folder.run_facts import FORMAT, RunFacts
 from dpdl.folder.summary import Summary, Timing
+from dpdl.records import JsonObject
 
 if TYPE_CHECKING:
     from dpdl.folder.checkpoint import Checkpoint
-
-FORMAT = 1
 
 
 def new_folder(experiment: Experiment, base: Path = Path(names.RUNS)) -> Path:
@@ -57,9 +56,7 @@ class RunFolder:
         self.path = path
 
     @classmethod
-    def create(
-        cls, path: Path, facts: dict[str, Any], experiment: Experiment
-    ) -> RunFolder:
+    def create(cls, path: Path, facts: RunFacts) -> RunFolder:
         """A new run; a folder that holds one already is refused."""
         folder = cls(path)
         if folder.started:
@@ -67,11 +64,9 @@ class RunFolder:
                 f"Folder {str(path)!r} already holds a run; continue it with "
                 f"`dpdl resume {path}` or choose another --out."
             )
-        header = {"format": FORMAT, "version": __version__, **facts}
-        content = {**header, "experiment": experiment.as_dict()}
         try:
             path.mkdir(parents=True, exist_ok=True)
-            files.write_json(folder.experiment_path, content)
+            files.write_json(folder.experiment_path, facts)
         except OSError as failure:
             raise InputError(
                 f"Output folder {str(path)!r} cannot be written: {failure.strerror}."
@@ -141,35 +136,36 @@ class RunFolder:
         The run is unfinished then. The file keeps its time, from which other programs count the
         seconds of the run.
         """
-        content = self.read()[1]
-        asked = {"rounds": experiment.rounds, "sigma": experiment.sigma}
-        before = content["experiment"]
-        if {name: before.get(name) for name in asked} == asked:
+        facts = self.read()[1]
+        wanted = {"rounds": experiment.rounds, "sigma": experiment.sigma}
+        if {name: facts.experiment.get(name) for name in wanted} == wanted:
             return
         path = self.experiment_path
         was = path.stat()
-        files.write_json(path, {**content, "experiment": {**before, **asked}})
+        files.write_json(path, facts.with_options(**wanted))
         os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
         self.summary_path.unlink(missing_ok=True)
 
-    def read(self) -> tuple[Experiment, dict[str, Any]]:
+    def read(self) -> tuple[Experiment, RunFacts]:
         """What is run here, and the facts it was started with; another format is refused."""
-        content = self.facts()
-        if content.get("format") != FORMAT:
-            found = content.get("version", "unknown")
+        facts = self.facts()
+        if facts.format != FORMAT:
+            found = facts.version or "unknown"
             raise InputError(
                 f"Folder {str(self.path)!r} was written by another version of dpdl "
                 f"({found}); this is {__version__}, which reads run format {FORMAT}."
             )
-        return from_mapping(content["experiment"]), content
+        return from_mapping(facts.experiment), facts
 
     def experiment(self) -> Experiment:
         """What is run here."""
         return self.read()[0]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> RunFacts:
         """All that `experiment.json` says, whichever version of dpdl wrote it."""
-        return self._json(self.experiment_path, "no run")
+        content = self._json(self.experiment_path, "no run")
+        with self._damaged(self.experiment_path):
+            return RunFacts.from_json(content)
 
     def summary(self) -> Summary:
         """The result of a finished run."""
@@ -177,12 +173,10 @@ class RunFolder:
         with self._damaged(self.summary_path):
             return Summary.from_json(content)
 
-    def _json(self, path: Path, otherwise: str) -> dict[str, Any]:
+    def _json(self, path: Path, otherwise: str) -> JsonObject:
         """The object in a file; `otherwise` is what a folder without the file holds."""
         try:
-            content = json.loads(
-                path.read_text("utf-8"), parse_constant=refuse_constant
-            )
+            content = files.parsed(path.read_text("utf-8"))
         except OSError as failure:
             raise InputError(
                 f"Folder {str(self.path)!r} holds {otherwise}: {path.name}: "

@@ -18,6 +18,21 @@ NAME = "name"
 STATISTICS = ("mean", "worst", "best", "average_model")
 
 
+def label_of(name: str) -> str:
+    """The name of a score, for people."""
+    return name.replace("_", " ")
+
+
+def in_percent(name: str) -> bool:
+    """Whether people read the score of this name in percent."""
+    return name.endswith("accuracy")
+
+
+def show_score(name: str, value: float, decimals: int = 2) -> str:
+    """A value of the score of this name, for people."""
+    return f"{value:.{decimals}%}" if in_percent(name) else f"{value:.4g}"
+
+
 @final
 @dataclass(frozen=True)
 class AgentScores(Record):
@@ -32,16 +47,16 @@ class AgentScores(Record):
     @property
     def label(self) -> str:
         """The name, for people."""
-        return self.name.replace("_", " ")
+        return label_of(self.name)
 
     @property
     def percent(self) -> bool:
         """Whether people read it in percent."""
-        return self.name.endswith("accuracy")
+        return in_percent(self.name)
 
     def show(self, value: float, decimals: int = 2) -> str:
         """A value of this score, for people."""
-        return f"{value:.{decimals}%}" if self.percent else f"{value:.4g}"
+        return show_score(self.name, value, decimals)
 
 
 @dataclass(frozen=True)

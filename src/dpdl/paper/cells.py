@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from dpdl.errors import InputError, unknown
-from dpdl.paper import FIGURES, names, tables
+from dpdl.paper.tables import FIGURES, PublishedAccuracy, names, tables
+from dpdl.records import Record
+
+DPDL = "dpdl"
 
 
 class Cell(NamedTuple):
-    """One number of a table."""
+    """One number of a table of accuracies."""
 
     dataset: str
     graph: str
@@ -25,6 +29,29 @@ class Cell(NamedTuple):
         """For files."""
         where = f"{self.dataset}-{self.graph}-{self.agents}"
         return f"{where}-alpha{self.alpha_d:g}-epsilon{self.epsilon:g}-{self.algorithm}"
+
+    @property
+    def of_dpdl(self) -> Cell:
+        """DPDL's cell in the same place."""
+        return self._replace(algorithm=DPDL)
+
+
+@dataclass(frozen=True)
+class CellRecord(Record):
+    """A record about one cell, whose values come first."""
+
+    dataset: str
+    graph: str
+    agents: int
+    alpha_d: float
+    epsilon: float
+    algorithm: str
+
+    @property
+    def cell(self) -> Cell:
+        """What it is about."""
+        place = (self.dataset, self.graph, self.agents, self.alpha_d, self.epsilon)
+        return Cell(*place, self.algorithm)
 
 
 class Place(NamedTuple):
@@ -41,7 +68,7 @@ class Place(NamedTuple):
 
 
 class Published(NamedTuple):
-    """What the paper says, in percent."""
+    """What the paper reports for a cell, in percent."""
 
     accuracy: float
     spread: float
@@ -50,24 +77,30 @@ class Published(NamedTuple):
 
 @cache
 def published() -> dict[Cell, Published]:
-    """All cells, the most telling ones first."""
+    """All cells, the most informative ones first."""
     found = {
-        Cell(*(cell[name] for name in Cell._fields)): Published(
-            cell["accuracy"], cell["spread"], cell["table"]
-        )
-        for cell in tables()["accuracy"]
+        _cell_of(one): Published(one.accuracy, one.spread, one.table)
+        for one in tables().accuracy
     }
-    return dict(sorted(found.items(), key=lambda item: _worth(item[0])))
+    return dict(sorted(found.items(), key=lambda item: _rank(item[0])))
 
 
-def _worth(cell: Cell) -> tuple[Any, ...]:
-    """MNIST before CIFAR-10, strong heterogeneity before weak, few agents before many, DPDL before the others."""
+def _cell_of(one: PublishedAccuracy) -> Cell:
+    place = (one.dataset, one.graph, one.agents, one.alpha_d, one.epsilon)
+    return Cell(*place, one.algorithm)
+
+
+def _rank(cell: Cell) -> tuple[bool, float, int, bool, str, float, str]:
+    """MNIST before CIFAR-10, strong heterogeneity before weak, few agents before many.
+
+    Then DPDL before the others.
+    """
     return (
         cell.dataset != "mnist",
         cell.alpha_d,
         cell.agents,
-        cell.algorithm != "dpdl",
-        *cell[1:2],
+        cell.algorithm != DPDL,
+        cell.graph,
         cell.epsilon,
         cell.algorithm,
     )
@@ -75,10 +108,8 @@ def _worth(cell: Cell) -> tuple[Any, ...]:
 
 def algorithms_of_paper() -> list[str]:
     """DPDL, then the others by name."""
-    return sorted(
-        {cell.algorithm for cell in published()},
-        key=lambda name: (name != "dpdl", name),
-    )
+    found = {cell.algorithm for cell in published()}
+    return sorted(found, key=lambda name: (name != DPDL, name))
 
 
 def names_of_tables() -> list[str]:
@@ -88,107 +119,105 @@ def names_of_tables() -> list[str]:
 
 def names_of_attacks() -> list[str]:
     """The tables of attacks."""
-    return sorted({cell["table"] for cell in tables()["attack"]})
+    return sorted({cell.table for cell in tables().attack})
 
 
 def select(
-    name: str | None, words: str = "", beyond: Iterable[str] = (), *, named: bool = True
+    name: str | None, text: str = "", beyond: Iterable[str] = (), *, named: bool = True
 ) -> list[Cell]:
-    """The cells of a table or figure (None: of all tables) that fit words such as `graph=ring/complete,agents=10`.
+    """The cells of a table or figure that fit a text such as `graph=ring/complete,agents=10`.
 
-    Algorithms `beyond` the paper are there for those who name one, or, if they need not be `named`, for all.
+    Without a name, the cells of all tables. Algorithms `beyond` the paper are included where the
+    text names an algorithm, or, if they need not be `named`, always.
     """
     if name is not None and name not in (*names_of_tables(), *FIGURES):
         raise unknown("table", name, names(), "or status")
+    beyond = list(beyond)
     found = [
         cell
         for cell, entry in published().items()
         if name in (None, entry.table) or is_shown(cell, name)
     ]
-    more = _beyond(found, beyond) if "algorithm=" in words or not named else []
-    return _fitting(
-        [*found, *more], words, [*published(), *_beyond(published(), beyond)], name
-    )
+    more = _beyond(found, beyond) if "algorithm=" in text or not named else []
+    every = [*published(), *_beyond(published(), beyond)]
+    return _fitting([*found, *more], text, every, name)
 
 
 def claim(cell: Cell) -> Published:
-    """What the paper says of a cell; of an algorithm that it does not have, what it says of DPDL in its place."""
-    return published().get(cell) or published()[cell._replace(algorithm="dpdl")]
+    """What the paper reports for a cell.
+
+    For an algorithm that the paper does not have: what it reports for DPDL in the same place.
+    """
+    return published().get(cell) or published()[cell.of_dpdl]
 
 
-def _beyond(cells: Iterable[Cell], algorithms: Iterable[str]) -> list[Cell]:
-    places = [cell for cell in cells if cell.algorithm == "dpdl"]
-    return [cell._replace(algorithm=name) for name in algorithms for cell in places]
+def _beyond(cells: Iterable[Cell], algorithms: Sequence[str]) -> list[Cell]:
+    of_dpdl = [cell for cell in cells if cell.algorithm == DPDL]
+    return [cell._replace(algorithm=name) for name in algorithms for cell in of_dpdl]
 
 
 def is_shown(cell: Cell, figure: str | None) -> bool:
     """Whether a figure of that name has a line for a cell."""
-    values = FIGURES.get(figure or "")
-    return values is not None and all(
-        getattr(cell, key) == value for key, value in values.items()
-    )
+    if figure not in FIGURES:
+        return False
+    return FIGURES[figure] == (cell.dataset, cell.graph, cell.alpha_d)
 
 
-def places(table: str | None = None, words: str = "") -> list[Place]:
-    """Where the paper attacked, of a table (None: of all), that fits words such as `graph=ring,agents=10/20`."""
+def places(table: str | None = None, text: str = "") -> list[Place]:
+    """Where the paper attacked, as far as it fits a text such as `graph=ring,agents=10/20`.
+
+    Without a table, the places of all tables.
+    """
     if table is not None and table not in names_of_attacks():
         raise unknown("table", table, names(), "or status")
-    every: dict[Place, str] = {
-        Place(*(cell[f] for f in Place._fields)): cell["table"]
-        for cell in tables()["attack"]
+    every = {
+        Place(one.dataset, one.graph, one.agents): one.table for one in tables().attack
     }
     ordered = sorted(
         every, key=lambda place: (place.dataset != "mnist", place.agents, place.graph)
     )
-    return _fitting(
-        [place for place in ordered if table in (None, every[place])],
-        words,
-        ordered,
-        table,
-    )
+    found = [place for place in ordered if table in (None, every[place])]
+    return _fitting(found, text, ordered, table)
 
 
-# ------------------------------------------------------------------ words
-C = TypeVar("C", Cell, Place)
+# ------------------------------------------------------------------ selections
+Chosen = TypeVar("Chosen", Cell, Place)
+Value = str | int | float
 
 
 def _fitting(
-    found: list[C], words: str, every: Iterable[C], name: str | None
-) -> list[C]:
-    """Those of `found` that fit the words; a value must be that of one of `every`."""
-    every = list(every)
-    for word in filter(None, (part.strip() for part in words.split(","))):
-        key, equals, values = word.partition("=")
+    found: list[Chosen], text: str, every: Sequence[Chosen], name: str | None
+) -> list[Chosen]:
+    """Those of `found` that fit the text; a value must be that of one of `every`."""
+    fields = every[0]._fields
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, values = part.partition("=")
         if not equals:
             raise InputError(
-                f"Cells are chosen by name=value, such as graph=ring,agents=10, not by {word!r}."
+                "Cells are chosen by name=value, such as graph=ring,agents=10, not by "
+                f"{part!r}."
             )
-        if key not in every[0]._fields:
-            raise unknown("name of a cell's value", key, every[0]._fields)
+        if key not in fields:
+            raise unknown("name of a cell's value", key, fields)
         known = sorted({getattr(cell, key) for cell in every})
         wanted = [_value(key, value, known) for value in values.split("/")]
         found = [cell for cell in found if getattr(cell, key) in wanted]
     if not found:
-        raise InputError(
-            f"No cell of the paper has {words}{f' in {name}' if name else ''}."
-        )
+        where = f" in {name}" if name else ""
+        raise InputError(f"No cell of the paper has {text}{where}.")
     return found
 
 
-def _value(name: str, text: str, known: list[Any]) -> Any:
-    kinds: dict[str, Callable[[str], Any]] = {
-        "agents": int,
-        "alpha_d": float,
-        "epsilon": float,
-    }
+def _value(name: str, text: str, known: Sequence[Value]) -> Value:
+    kind = type(known[0])
     try:
-        value = kinds.get(name, str)(text)
+        value = kind(text)
     except ValueError:
         value = None
-    if value not in known:
-        raise unknown(
-            f"{name} of the paper",
-            text,
-            [f"{v:g}" if isinstance(v, float) else str(v) for v in known],
-        )
+    if value is None or value not in known:
+        raise unknown(f"{name} of the paper", text, [_shown(one) for one in known])
     return value
+
+
+def _shown(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

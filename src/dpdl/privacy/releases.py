@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from dpdl.records import Record
+
 
 @final
 @dataclass(frozen=True)
-class Release:
+class Release(Record):
     """One channel. Everything that passes the exit of `Net` on it must be what this says."""
 
     channel: str

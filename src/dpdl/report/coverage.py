@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dpdl.errors import InputError
 from dpdl.experiment.options import FLAT, options_of
 from dpdl.folder.summary import Summary
 from dpdl.privacy.threats import FINAL_MODEL
+from dpdl.records import Json, JsonObject
 
 PLACES = ("dataset", "model", "graph")
 """Settings that may be the path of a file; anybody may see its name, not where it is."""
@@ -44,9 +44,9 @@ OPEN = (
     "eval_every",
     "checkpoint_every",
 )
-"""Shared options that anybody may see, because a person chose them, like those of algorithms.
+"""Shared options that anybody may see: a person chose them, as those of algorithms.
 
-A setting that is neither stays private.
+All other settings stay private.
 """
 FOLDER = (
     "metrics.jsonl and summary.json: training losses, shares of clipped gradients, "
@@ -67,18 +67,21 @@ FOLDER = (
 )
 
 
-def open_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What anybody may see, in our order."""
+def open_settings(settings: Mapping[str, Json]) -> JsonObject:
+    """The settings of a run that anybody may see, in the order of `OPEN`."""
     names = [*OPEN, *_of_algorithm(settings)]
     found = {name: settings[name] for name in names if name in settings}
     return {
-        name: file_name(value) if _may_be_a_path(name, value) else value
+        name: _without_folder(value) if _may_be_a_path(name) else value
         for name, value in found.items()
     }
 
 
-def _of_algorithm(settings: Mapping[str, Any]) -> list[str]:
-    """The options of the algorithm; those of old only, where the algorithm is not installed here."""
+def _of_algorithm(settings: Mapping[str, Json]) -> list[str]:
+    """The options of the algorithm.
+
+    Where it is not installed here: only those that all algorithms of dpdl 0.1 shared.
+    """
     try:
         own = options_of(str(settings.get("algorithm")))
     except InputError:
@@ -86,13 +89,17 @@ def _of_algorithm(settings: Mapping[str, Any]) -> list[str]:
     return [*FLAT, *(name for name in own if name not in FLAT)]
 
 
-def _may_be_a_path(name: str, value: Any) -> bool:
+def _may_be_a_path(name: str) -> bool:
     """An option of an algorithm may name a file, too."""
-    return isinstance(value, str) and (name in PLACES or name not in OPEN)
+    return name in PLACES or name not in OPEN
 
 
-def closed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The others, and where files are."""
+def _without_folder(value: Json) -> Json:
+    return file_name(value) if isinstance(value, str) else value
+
+
+def closed_settings(settings: Mapping[str, Json]) -> JsonObject:
+    """The other settings, and those that name a file with its folder."""
     shown = open_settings(settings)
     return {
         name: value
@@ -106,7 +113,7 @@ def file_name(text: str) -> str:
     return Path(text).name or text
 
 
-def alarms(summary: Summary, settings: Mapping[str, Any]) -> list[str]:
+def alarms(summary: Summary, settings: Mapping[str, Json]) -> list[str]:
     """Why epsilon covers nothing of a run, if so."""
     found = []
     if settings.get("randomness") != "secure":

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpdl.errors import InputError
+from dpdl.report.compared_cells import ComparedCell
 from dpdl.report.comparison_curves import COLOURS
 from dpdl.report.figures import INK, PALE, SOFT, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 MARKS = "osD^vP*X"
 ROOM = 0.75
-"""How much of the way to the next epsilon the points of one epsilon take: each algorithm has a
-place of its own."""
+"""Share of the distance to the next epsilon that the points of one epsilon take.
 
-Row = Mapping[str, Any]
+Each algorithm has a place of its own there.
+"""
+SIDE = 0.035 / ROOM
+"""How far the paper's and our point are from the place of their algorithm."""
 
 
 def draw_frontier(
-    rows: Sequence[Row], algorithms: Sequence[str], path: Path, title: str
+    rows: Sequence[ComparedCell], algorithms: Sequence[str], path: Path, title: str
 ) -> Path:
     """Write the picture of `frontier_figure`."""
     return save(frontier_figure(rows, algorithms, title), path)
 
 
 def frontier_figure(
-    rows: Sequence[Row], algorithms: Sequence[str], title: str
+    rows: Sequence[ComparedCell], algorithms: Sequence[str], title: str
 ) -> Figure:
-    """The cells of one data set, N and alpha_d.
+    """The cells of one data set, number of agents and alpha_d.
 
     An algorithm looks the same wherever `algorithms` is the same.
 
@@ -42,29 +46,21 @@ def frontier_figure(
 
     if not rows:
         raise InputError("There are no measured cells to draw.")
-    graphs = sorted({row["graph"] for row in rows})
-    present = [
-        name for name in algorithms if any(row["algorithm"] == name for row in rows)
-    ]
-    figure = Figure(
-        figsize=(10 if len(graphs) > 1 else 5.5, 4.6),
-        facecolor="white",
-        layout="constrained",
-    )
+    graphs = sorted({row.graph for row in rows})
+    measured = {row.algorithm for row in rows}
+    present = [name for name in algorithms if name in measured]
+    width = 10 if len(graphs) > 1 else 5.5
+    figure = Figure(figsize=(width, 4.6), facecolor="white", layout="constrained")
     panels = figure.subplots(1, len(graphs), sharey=True, squeeze=False)[0]
+    epsilons = sorted({row.epsilon for row in rows})
     for axes, graph in zip(panels, graphs, strict=True):
         for k, name in enumerate(present):
-            some = [
-                row for row in rows if (row["graph"], row["algorithm"]) == (graph, name)
-            ]
-            _points(
-                axes,
-                some,
-                (k - (len(present) - 1) / 2) / len(present),
-                _look(algorithms.index(name)),
-            )
+            some = [row for row in rows if (row.graph, row.algorithm) == (graph, name)]
+            place = (k - (len(present) - 1) / 2) / len(present)
+            for row in some:
+                _points(axes, row, place, algorithms.index(name))
         axes.set_title(graph, size=11, color=INK, loc="left")
-        _epsilons(axes, sorted({row["epsilon"] for row in rows}))
+        _epsilons(axes, epsilons)
         styled(axes)
     panels[0].set_ylabel("test accuracy in percent")
     _legend(figure, present, algorithms)
@@ -81,30 +77,38 @@ def styled(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _look(k: int) -> dict[str, Any]:
-    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKS[k % len(MARKS)]}
+def _look(k: int) -> tuple[str, str]:
+    """Colour and marker of algorithm number k."""
+    return COLOURS[k % len(COLOURS)], MARKS[k % len(MARKS)]
 
 
-def _points(
-    axes: Axes, rows: Sequence[Row], place: float, look: Mapping[str, Any]
+def _points(axes: Axes, row: ComparedCell, place: float, k: int) -> None:
+    """The paper's point, a little to the left, and ours; `place` is from -1/2 to 1/2."""
+    if not row.beyond:
+        _point(axes, row.paper, row.paper_spread, _at(row, place - SIDE), k, "paper")
+    _point(axes, row.ours, row.spread or 0, _at(row, place + SIDE), k, "ours")
+
+
+def _at(row: ComparedCell, place: float) -> float:
+    return row.epsilon * 2 ** (ROOM * place)
+
+
+def _point(
+    axes: Axes, accuracy: float, spread: float, at: float, k: int, whose: str
 ) -> None:
-    """`place` is from -1/2 to 1/2, the paper's point a little to the left of ours."""
-    for row in rows:
-        for whose, spread, side, filled in (
-            ("paper", "paper_spread", -0.035, False),
-            ("ours", "spread", 0.035, True),
-        ):
-            if whose == "paper" and row["beyond"]:
-                continue
-            style = {
-                **look,
-                "mfc": look["color"] if filled else "white",
-                "ms": 6,
-                "lw": 0,
-                "elinewidth": 1,
-            }
-            at = row["epsilon"] * 2 ** (ROOM * place + side)
-            axes.errorbar(at, row[whose], row[spread] or 0, gid=whose, **style)
+    colour, mark = _look(k)
+    axes.errorbar(
+        at,
+        accuracy,
+        spread,
+        gid=whose,
+        color=colour,
+        marker=mark,
+        mfc=colour if whose == "ours" else "white",
+        ms=6,
+        lw=0,
+        elinewidth=1,
+    )
 
 
 def _epsilons(axes: Axes, values: Sequence[float]) -> None:
@@ -116,16 +120,11 @@ def _epsilons(axes: Axes, values: Sequence[float]) -> None:
 
 
 def _legend(figure: Figure, names: Sequence[str], algorithms: Sequence[str]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], lw=0, ms=6, label=name, **_look(algorithms.index(name)))
-        for name in names
+    handles = [_handle(name, *_look(algorithms.index(name))) for name in names]
+    handles += [
+        _handle("hollow: paper", SOFT, "o", "white"),
+        _handle("filled: ours", SOFT, "o"),
     ]
-    for label, fill in (("hollow: paper", "white"), ("filled: ours", SOFT)):
-        handles.append(
-            Line2D([], [], lw=0, ms=6, marker="o", color=SOFT, mfc=fill, label=label)
-        )
     figure.legend(
         handles=handles,
         loc="outside lower center",
@@ -133,3 +132,10 @@ def _legend(figure: Figure, names: Sequence[str], algorithms: Sequence[str]) -> 
         frameon=False,
         fontsize=9,
     )
+
+
+def _handle(label: str, colour: str, mark: str, fill: str | None = None) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    face = fill or colour
+    return Line2D([], [], lw=0, ms=6, label=label, color=colour, marker=mark, mfc=face)

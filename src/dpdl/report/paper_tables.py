@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from dpdl.paper import FIGURES
+from dpdl.paper.cells import is_shown
+from dpdl.paper.tables import FIGURES
+from dpdl.privacy.epsilon import Epsilon
+from dpdl.report.compared_cells import (
+    ComparedCell,
+    MeasuredCell,
+    Ranking,
+    proven_text,
+)
 from dpdl.report.convergence import (
+    Panel,
     draw_convergence,
     drawable,
     merged,
     ordered,
+    panel_of,
     place_of,
 )
 from dpdl.report.frontier import draw_frontier
@@ -35,31 +44,29 @@ from dpdl.report.page import (
 
 STEPS = (1.0, 3.0)
 """Differences of more points than these have a darker shade."""
-PLACE = ("dataset", "graph", "agents", "alpha_d", "epsilon")
 HEADS = ("data set", "graph", "N", "alpha_d", "epsilon")
 LIMITS = ("Accuracies of cells whose proven epsilon is unbounded or unknown.",)
 SIMULATED = (
     "Nothing here is covered if somebody knows the seeds: these runs are simulations "
     "on public data sets.",
 )
-Row = Mapping[str, Any]
 
 
 def of_mode(
-    mode: str, guarantee: str, total: int, cells: Sequence[Row], rankings: Sequence[Row]
+    mode: str,
+    guarantee: str,
+    total: int,
+    cells: Sequence[MeasuredCell],
+    rankings: Sequence[Ranking],
 ) -> Section:
-    """What was measured of a mode that has `total` cells.
-
-    A cell has the paper's and our accuracy with their spreads in percent, their difference, whether
-    that is within the paper's spread, the seeds, the epsilon that is `proven` (None: not recorded),
-    a `note` or None, and `curves`, one per seed that has one.
-    """
-    notes, curves = _notes(cells), _convergence(cells, mode, guarantee)
+    """What was measured of a mode that has `total` cells."""
+    rows = [cell.compared for cell in cells]
+    notes, curves = _notes(rows), _convergence(cells, mode, guarantee)
     parts = [
-        public(said(_sentence(guarantee)), paragraphs(coverage(total, cells))),
-        public(heading(f"Cells, {mode}"), _table(cells, mode)),
+        public(said(_sentence(guarantee)), paragraphs(coverage(total, rows))),
+        public(heading(f"Cells, {mode}"), _table(rows, mode)),
         private("notes that a person wrote", *notes) if notes else None,
-        public(heading(f"Accuracy against epsilon, {mode}"), *_figures(cells, mode)),
+        public(heading(f"Accuracy against epsilon, {mode}"), *_figures(rows, mode)),
         private("training loss over the rounds (curves)", *curves) if curves else None,
         public(
             heading(f"Ranking of the algorithms, {mode}"), paragraphs(ranked(rankings))
@@ -75,37 +82,37 @@ def of_mode(
     )
 
 
-def coverage(total: int, cells: Sequence[Row]) -> str:
+def coverage(total: int, rows: Sequence[ComparedCell]) -> str:
     """How much was measured, and how near it is."""
-    own = [row for row in cells if not row["beyond"]]
-    words = f"Measured: {len(own)} of {total} cells."
+    own = [row for row in rows if not row.beyond]
+    text = f"Measured: {len(own)} of {total} cells."
     if own:
-        within = sum(row["within"] for row in own)
-        mean = statistics.fmean(row["difference"] for row in own)
-        words += (
+        within = sum(row.within for row in own)
+        mean = statistics.fmean(row.difference for row in own)
+        text += (
             f" Within the paper's spread: {within} of {len(own)}. Mean difference: "
             f"{signed(mean)} points of accuracy."
         )
-    if len(own) < len(cells):
-        names = ", ".join(sorted({row["algorithm"] for row in cells if row["beyond"]}))
-        words += f" Not in the paper, and beside its claim for DPDL: {names}."
-    return words
+    if len(own) < len(rows):
+        names = ", ".join(sorted({row.algorithm for row in rows if row.beyond}))
+        text += f" Not in the paper, and beside its claim for DPDL: {names}."
+    return text
 
 
-def ranked(rankings: Sequence[Row]) -> str:
+def ranked(rankings: Sequence[Ranking]) -> str:
     """Where the order of the algorithms is the paper's."""
-    if not rankings:
+    count = len(rankings)
+    if not count:
         return (
             "No setting has all five algorithms measured, so there is no ranking to "
             "compare."
         )
-    agree, best = (
-        sum(row[name] for row in rankings) for name in ("agrees", "same_best")
-    )
-    settings = "1 setting" if len(rankings) == 1 else f"{len(rankings)} settings"
+    agree = sum(ranking.agrees for ranking in rankings)
+    best = sum(ranking.same_best for ranking in rankings)
+    settings = "1 setting" if count == 1 else f"{count} settings"
     return (
         f"All five algorithms were measured in {settings}. The paper's whole order is "
-        f"found again in {agree} of {len(rankings)}, its best algorithm in {best}."
+        f"found again in {agree} of {count}, its best algorithm in {best}."
     )
 
 
@@ -123,33 +130,24 @@ def shade(difference: float) -> str:
     return f"{'above' if difference > 0 else 'below'}-{strength}"
 
 
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _place(row: Row) -> str:
-    return f"{_group(row)}, {row['graph']}, epsilon {row['epsilon']:g}"
+def _place(row: ComparedCell) -> str:
+    return f"{_group(row)}, {row.graph}, epsilon {row.epsilon:g}"
 
 
-def _group(row: Row) -> str:
-    return f"{row['dataset']}, {row['agents']} agents, alpha_d {row['alpha_d']:g}"
+def _group(row: ComparedCell) -> str:
+    return f"{row.dataset}, {row.agents} agents, alpha_d {row.alpha_d:g}"
 
 
 # ------------------------------------------------------------------ tables
-def _table(cells: Sequence[Row], mode: str) -> str:
-    heads = [
-        *HEADS,
-        "algorithm",
-        "paper",
-        "ours",
-        "difference",
-        "within",
-        "proven",
-        "seeds",
-    ]
+def _table(rows: Sequence[ComparedCell], mode: str) -> str:
+    measured = ["paper", "ours", "difference", "within", "proven", "seeds"]
     return live_table(
-        heads,
-        [_cells(row) for row in cells],
+        [*HEADS, "algorithm", *measured],
+        [_cells(row) for row in rows],
         f"Cells of mode {mode}. Test accuracy in percent, ± one standard deviation. "
         "Difference: ours less the paper's; blue is higher, orange is lower, darker "
         f"above {STEPS[0]:g} and {STEPS[1]:g} points. Within: inside the paper's "
@@ -158,100 +156,90 @@ def _table(cells: Sequence[Row], mode: str) -> str:
     )
 
 
-def _cells(row: Row) -> list[str | Number]:
-    difference = row["difference"]
+def _cells(row: ComparedCell) -> list[str | Number]:
+    whose = " (dpdl)" if row.beyond else ""
+    paper = f"{row.paper:.1f} ± {row.paper_spread:.1f}{whose}"
     return [
         *_where(row),
-        row["algorithm"],
-        Number(
-            f"{row['paper']:.1f} ± {row['paper_spread']:.1f}"
-            + (" (dpdl)" if row["beyond"] else ""),
-            row["paper"],
-        ),
-        Number(_ours(row), row["ours"]),
-        Number(signed(difference), difference, shade(difference)),
-        "yes" if row["within"] else "no",
-        _proven(row["proven"]),
-        Number(str(len(row["seeds"])), len(row["seeds"])),
+        row.algorithm,
+        Number(paper, row.paper),
+        Number(_ours(row), row.ours),
+        Number(signed(row.difference), row.difference, shade(row.difference)),
+        _yes_or_no(row.within),
+        _proven(row.proven),
+        Number(str(len(row.seeds)), len(row.seeds)),
     ]
 
 
-def _where(row: Row) -> list[str | Number]:
-    numbers = (Number(f"{row[name]:g}", row[name]) for name in PLACE[2:])
-    return [row["dataset"], row["graph"], *numbers]
+def _where(row: ComparedCell | Ranking) -> list[str | Number]:
+    numbers = (row.agents, row.alpha_d, row.epsilon)
+    return [row.dataset, row.graph, *(Number(f"{x:g}", x) for x in numbers)]
 
 
-def _ours(row: Row) -> str:
-    return f"{row['ours']:.2f}" + (
-        "" if row["spread"] is None else f" ± {row['spread']:.2f}"
-    )
+def _ours(row: ComparedCell) -> str:
+    spread = "" if row.spread is None else f" ± {row.spread:.2f}"
+    return f"{row.ours:.2f}{spread}"
 
 
-def _proven(epsilon: float | str | None) -> Number:
-    if epsilon is None:
-        return Number("unknown", -math.inf)
-    if isinstance(epsilon, str):
-        return Number(epsilon, math.inf)
-    return Number(f"{epsilon:.3g}" if epsilon < 1000 else f"{epsilon:,.0f}", epsilon)
+def _yes_or_no(value: bool) -> str:
+    return "yes" if value else "no"
 
 
-def _notes(cells: Sequence[Row]) -> list[str]:
-    notes = [
-        f"{_place(row)}, {row['algorithm']}: {row['note']}"
-        for row in cells
-        if row["note"]
-    ]
+def _proven(epsilon: Epsilon) -> Number:
+    """Unknown ones are sorted first, unbounded ones last."""
+    value = -math.inf if epsilon.value is None else epsilon.value
+    return Number(proven_text(epsilon), value)
+
+
+def _notes(rows: Sequence[ComparedCell]) -> list[str]:
+    notes = [f"{_place(row)}, {row.algorithm}: {row.note}" for row in rows if row.note]
     return [bullets(notes)] if notes else []
 
 
-def _rankings(rankings: Sequence[Row], mode: str) -> str:
+def _rankings(rankings: Sequence[Ranking], mode: str) -> str:
     rows: list[list[str | Number]] = [
         [
-            *_where(row),
-            *(" > ".join(row[whose]) for whose in ("paper", "ours")),
-            *("yes" if row[name] else "no" for name in ("agrees", "same_best")),
+            *_where(ranking),
+            " > ".join(ranking.paper),
+            " > ".join(ranking.ours),
+            _yes_or_no(ranking.agrees),
+            _yes_or_no(ranking.same_best),
         ]
-        for row in rankings
+        for ranking in rankings
     ]
     heads = [*HEADS, "paper", "ours", "same order", "same best"]
-    return live_table(
-        heads, rows, f"Rankings of mode {mode}, the most accurate algorithm first."
-    )
+    about = f"Rankings of mode {mode}, the most accurate algorithm first."
+    return live_table(heads, rows, about)
 
 
 # ------------------------------------------------------------------ figures
-def _figures(cells: Sequence[Row], mode: str) -> list[str]:
-    """One figure per data set, N and alpha_d."""
-    algorithms = ordered(row["algorithm"] for row in cells)
+def _figures(cells: Sequence[ComparedCell], mode: str) -> list[str]:
+    """One figure per data set, number of agents and alpha_d."""
+    algorithms = ordered(row.algorithm for row in cells)
     found = []
     for group in dict.fromkeys(map(_group, cells)):
         rows = [row for row in cells if _group(row) == group]
+        several = len({row.graph for row in rows}) > 1
+        shown = wide_picture if several else small_picture
         with TemporaryDirectory() as folder:
-            path = draw_frontier(rows, algorithms, Path(folder) / "frontier.png", group)
-            shown = (
-                wide_picture
-                if len({row["graph"] for row in rows}) > 1
-                else small_picture
-            )
+            path = Path(folder) / "frontier.png"
+            draw_frontier(rows, algorithms, path, group)
             found.append(shown(path, _alternative(rows, group), _caption(rows, mode)))
     return found
 
 
-def _alternative(rows: Sequence[Row], group: str) -> str:
-    graphs = ", ".join(sorted({row["graph"] for row in rows}))
-    low, high = min(rows, key=_gap), max(rows, key=_gap)
+def _alternative(rows: Sequence[ComparedCell], group: str) -> str:
+    graphs = ", ".join(sorted({row.graph for row in rows}))
+    low = min(row.difference for row in rows)
+    high = max(row.difference for row in rows)
     return (
         f"Accuracy against epsilon, {group}, one panel for each graph: {graphs}. Our "
-        f"points are from {signed(low['difference'])} to {signed(high['difference'])} "
+        f"points are from {signed(low)} to {signed(high)} "
         "percentage points from the paper's; the table has all numbers."
     )
 
 
-def _gap(row: Row) -> float:
-    return float(row["difference"])
-
-
-def _caption(rows: Sequence[Row], mode: str) -> str:
+def _caption(rows: Sequence[ComparedCell], mode: str) -> str:
     cells = "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
     return (
         f"Mode {mode}, {cells}. Bars: one standard deviation to either side, where "
@@ -260,53 +248,46 @@ def _caption(rows: Sequence[Row], mode: str) -> str:
 
 
 # ------------------------------------------------------------------ convergence
-def _convergence(cells: Sequence[Row], mode: str, guarantee: str) -> list[str]:
+def _convergence(cells: Sequence[MeasuredCell], mode: str, guarantee: str) -> list[str]:
     """One figure per data set and graph, of the cells that the paper's figures show."""
-    algorithms = ordered(row["algorithm"] for row in cells)
+    algorithms = ordered(cell.compared.algorithm for cell in cells)
     found = []
-    for values in FIGURES.values():
-        rows = [
-            row
-            for row in cells
-            if all(row[key] == values[key] for key in values) and drawable(row)
-        ]
-        if rows:
+    for figure in FIGURES:
+        of_figure = [cell for cell in cells if is_shown(cell.compared.cell, figure)]
+        drawn = [cell for cell in of_figure if drawable(cell)]
+        if drawn:
+            shown = tall_picture if len(_panels(drawn)) > 1 else small_picture
             with TemporaryDirectory() as folder:
-                path = draw_convergence(
-                    rows, algorithms, Path(folder) / "convergence.png", mode, guarantee
-                )
-                shown = tall_picture if len(_panels(rows)) > 1 else small_picture
+                path = Path(folder) / "convergence.png"
+                draw_convergence(drawn, algorithms, path, mode, guarantee)
                 found.append(
-                    shown(path, _losses(rows, algorithms), _curves(rows, mode))
+                    shown(path, _losses(drawn, algorithms), _runs(drawn, mode))
                 )
     return [heading(f"Convergence, {mode}"), *found] if found else []
 
 
-def _panels(rows: Sequence[Row]) -> list[tuple[int, float]]:
-    return sorted({(row["agents"], row["epsilon"]) for row in rows})
+def _panels(cells: Sequence[MeasuredCell]) -> list[Panel]:
+    return sorted({panel_of(cell) for cell in cells})
 
 
-def _losses(rows: Sequence[Row], algorithms: Sequence[str]) -> str:
+def _losses(cells: Sequence[MeasuredCell], algorithms: Sequence[str]) -> str:
     losses = []
     for name in algorithms:
-        last = [
-            float(merged(row["curves"]).mean[-1])
-            for row in rows
-            if row["algorithm"] == name
-        ]
+        of_name = [cell for cell in cells if cell.compared.algorithm == name]
+        last = [float(merged(cell.curves).mean[-1]) for cell in of_name]
         if last:
-            ends = dict.fromkeys(f"{of(last):.2f}" for of in (min, max))
+            ends = dict.fromkeys((f"{min(last):.2f}", f"{max(last):.2f}"))
             losses.append(f"{name} {' to '.join(ends)}")
+    panels = "; ".join(panel.title for panel in _panels(cells))
     return (
-        f"Training loss over rounds, {place_of(rows[0])}, one panel for each number of "
-        "agents and epsilon: "
-        f"{'; '.join(f'{agents} agents, epsilon {epsilon:g}' for agents, epsilon in _panels(rows))}. "
+        f"Training loss over rounds, {place_of(cells[0].compared)}, one panel for each "
+        f"number of agents and epsilon: {panels}. "
         f"Mean loss in the last round: {', '.join(losses)}."
     )
 
 
-def _curves(rows: Sequence[Row], mode: str) -> str:
-    count = sum(len(row["curves"]) for row in rows)
+def _runs(cells: Sequence[MeasuredCell], mode: str) -> str:
+    count = sum(len(cell.curves) for cell in cells)
     runs = "1 run" if count == 1 else f"{count} runs"
     return (
         f"Mode {mode}, {runs}. The loss is the cross-entropy in nats of each agent's "

@@ -8,9 +8,10 @@ without noise: no losses, no counts of records. Numbers that limit a risk are ro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dpdl.algorithms import make, named
+from dpdl.folder.ledger_cost import relation_of
+from dpdl.folder.summary import Summary
 from dpdl.privacy.threats import Threat
 from dpdl.report.coverage import file_name
 from dpdl.report.document import Alarm, Block, Chapter, Document, Grid, Items, Words
@@ -42,16 +43,25 @@ NOT_COVERED = (
 )
 
 
+DRAWN = {
+    "poisson": (
+        "every record takes part in a round by a secret coin of its own (Poisson "
+        "sampling)"
+    ),
+    "fixed": "a round takes a secret choice of a fixed number of records",
+}
+
+
 def statement(found: Evidence, version: str, date: str) -> Document:
     """The statement of a run, made by a version of dpdl on a date."""
     s, header = found.summary, found.header
     what = (
-        f"{s['algorithm']} on {file_name(s['dataset'])}, {file_name(s['graph'])} of "
-        f"{s['agents']} agents"
+        f"{s.algorithm} on {file_name(s.dataset)}, {file_name(s.graph)} of {s.agents} "
+        "agents"
     )
     chapters = [
         Chapter("left", "What left the agents", left(found)),
-        Chapter("receivers", "To whom", receivers(header["neighbours"])),
+        Chapter("receivers", "To whom", receivers(header.neighbours)),
         Chapter("proven", "What is proven", _proven(found)),
         Chapter("meaning", "What that means", _meaning(found)),
         Chapter("claimed", "Claimed, not proven", [_claimed(s)]),
@@ -76,7 +86,7 @@ def statement(found: Evidence, version: str, date: str) -> Document:
 def alarms(found: Evidence) -> list[Alarm]:
     """What must be read first."""
     sentences = []
-    if found.settings["randomness"] != "secure":
+    if not found.secure:
         sentences.append(
             "This run protects nobody. Its noise is drawn from a seed, and whoever "
             "knows the seed subtracts it. The numbers below say what the same run "
@@ -89,7 +99,7 @@ def alarms(found: Evidence) -> list[Alarm]:
             "proven there."
         )
     asked = found.listeners[0]
-    if asked not in disputed and found.proven(asked) is None:
+    if asked not in disputed and not found.proven(asked).bounded:
         sentences.append(
             f"Nothing is proven against {listener_words(asked)}, for whom the noise of "
             "this run was made."
@@ -119,9 +129,9 @@ def _proven(found: Evidence) -> list[Block]:
         (
             listener_words(one),
             f"{up(value)}{f', {LEADING_ORDER}' * order}",
-            f"{found.header['delta']:g}",
+            f"{found.header.delta:g}",
         )
-        if (value := found.proven(one)) is not None
+        if (value := found.proven(one).finite) is not None
         else (listener_words(one), "nothing is proven", "-")
         for one in found.listeners
     ]
@@ -145,18 +155,15 @@ def _proven(found: Evidence) -> list[Block]:
 
 def leading_order(found: Evidence) -> bool:
     """Whether the run says so itself, or is one of Algorithm 1 before results said so."""
-    words = (
-        f"{found.summary.get('epsilon_note', '')} "
-        f"{found.summary.get('privacy_statement', '')}"
-    )
-    unnoised = named(found.header["algorithm"]).kind.sends_unnoised
-    old = found.header.get("ledger") == 1 and unnoised
+    words = f"{found.summary.epsilon_note} {found.summary.privacy_statement}"
+    unnoised = named(found.header.algorithm).kind.sends_unnoised
+    old = found.header.ledger == 1 and unnoised
     return old or LEADING_ORDER in words
 
 
 def _by_agent(found: Evidence) -> list[Block]:
     """Agents with equal epsilons share a row."""
-    proven = [one for one in found.listeners if found.proven(one) is not None]
+    proven = [one for one in found.listeners if found.proven(one).bounded]
     if not proven:
         return []
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -188,44 +195,36 @@ def agents_words(agents: Sequence[int]) -> str:
 
 
 def _mechanism(found: Evidence) -> list[str]:
-    header, clip = found.header, found.settings.get("clip")
+    header = found.header
     change = (
         "one record of one agent replaced by any other"
         if _replaced(found)
         else "one record of one agent more or less"
     )
-    drawn = {
-        "poisson": (
-            "every record takes part in a round by a secret coin of its own (Poisson "
-            "sampling)"
-        ),
-        "fixed": "a round takes a secret choice of a fixed number of records",
-    }.get(header["sampling"], str(header["sampling"]))
+    drawn = DRAWN.get(header.sampling, header.sampling)
     bound = "no bound on what a single record can do"
-    if header["clip_unit"] == "sample":
-        bound = "the gradient of every single record is clipped" + (
-            f" to norm {clip:g}" if clip else ""
-        )
+    if header.bounds_record:
+        clip = found.settings.get("clip")
+        norm = f" to norm {clip:g}" if isinstance(clip, int | float) else ""
+        bound = f"the gradient of every single record is clipped{norm}"
     return [
         f"What is compared: two data sets that differ in {change}.",
-        f"Sampling: {drawn}; {header['batch']} records are expected in a batch.",
+        f"Sampling: {drawn}; {header.batch} records are expected in a batch.",
         f"Clipping: {bound}.",
-        f"Noise multiplier: {header['sigma']:.4g}, the deviation of the noise over "
+        f"Noise multiplier: {header.sigma:.4g}, the deviation of the noise over "
         "what one record can move.",
     ]
 
 
 def _replaced(found: Evidence) -> bool:
     """Whether records are replaced: fixed-size batches are accounted for in no other way."""
-    return bool(
-        found.header["relation"] == "replace-one" or found.header["sampling"] == "fixed"
-    )
+    return relation_of(found.header) == "replace-one"
 
 
 # ------------------------------------------------------------------ what it means
 def _meaning(found: Evidence) -> list[Block]:
-    values = [(one, found.proven(one)) for one in found.listeners]
-    delta = found.header["delta"]
+    values = [(one, found.proven(one).finite) for one in found.listeners]
+    delta = found.header.delta
     guesses = {
         one: best_guess(value, delta) for one, value in values if value is not None
     }
@@ -265,28 +264,30 @@ def _meaning(found: Evidence) -> list[Block]:
     return blocks
 
 
-def _claimed(s: Any) -> Words:
-    claim = s["epsilon"].get("claimed_theorem1")
-    if claim is None:
+def _claimed(s: Summary) -> Words:
+    claim = s.epsilon.claimed_theorem1
+    if not claim.known:
         return Words("Nothing.")
-    value = claim if isinstance(claim, str) else f"{claim:.4g}"
     return Words(
-        f"Theorem 1 of the DPDL paper claims epsilon = {value} for this noise. That is "
+        f"Theorem 1 of the DPDL paper claims epsilon = {claim} for this noise. That is "
         "a claim, not a guarantee. It must not be quoted as one."
     )
 
 
 def _validation(found: Evidence) -> list[str]:
-    count = make(found.settings["algorithm"], found.settings).public_records
+    options = {
+        name: value
+        for name, value in found.settings.items()
+        if not isinstance(value, dict | list)
+    }
+    count = make(str(found.settings["algorithm"]), options).public_records
     if not count:
         return []
     return [f"{count} validation records were taken as public: nothing protects them."]
 
 
 def _check(found: Evidence) -> list[Block]:
-    ran = (found.summary.get("versions") or {}).get(
-        "dpdl", found.facts.get("version", "unknown")
-    )
+    ran = found.summary.versions.get("dpdl") or found.facts.version or "unknown"
     names = {"settings": "experiment.json, without seed and hash of the data"}
     rows = [(names.get(name, name), value) for name, value in found.hashes.items()]
     return [
@@ -304,7 +305,4 @@ def _check(found: Evidence) -> list[Block]:
 
 def protects(found: Evidence) -> bool:
     """Whether something is proven against whom the noise was made for, and the noise is secret."""
-    return (
-        found.settings["randomness"] == "secure"
-        and found.proven(found.listeners[0]) is not None
-    )
+    return found.secure and found.proven(found.listeners[0]).bounded

@@ -1,9 +1,7 @@
-"""What the files of a run say about its privacy.
+"""What the files of a run say about its privacy: settings, result and ledger.
 
-Settings, result and ledger, read with tolerance for other versions.
-
-A ledger may have several headers: rounds after a header are paid for with its mechanism, and they
-add up.
+Files of other versions are read as far as possible. A ledger may have several headers: rounds after
+a header are charged with its mechanism, and they add up.
 """
 
 from __future__ import annotations
@@ -15,25 +13,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import final
 
 from dpdl.errors import InputError
-from dpdl.folder import names
-from dpdl.folder.bill import mechanism_of, relation_of
+from dpdl.folder import files, names
+from dpdl.folder.ledger_cost import relation_of, stated_steps
+from dpdl.folder.ledger_lines import ChargedRound, Header
+from dpdl.folder.run_facts import RunFacts
 from dpdl.folder.run_folder import RunFolder
-from dpdl.privacy.accounting import Effect, epsilon
+from dpdl.folder.summary import Summary
+from dpdl.privacy.accounting import epsilon
+from dpdl.privacy.epsilon import UNBOUNDED, Epsilon
 from dpdl.privacy.threats import Threat, threat
+from dpdl.records import Json, JsonObject
 
 DAMAGE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading a file with other contents than dpdl writes ends in."""
-UNTOLD = ("seed", "data_sha256")
+GUESSABLE = ("data_sha256", "site_sha256")
+GUESSABLE_OPTIONS = ("seed",)
 """Left out before settings are hashed: one could try seeds, or data, until the hash fits."""
 
 
-class Segment(NamedTuple):
-    """A header of the ledger, and in how many rounds each agent paid under it."""
+@final
+@dataclass(frozen=True)
+class Segment:
+    """A header of the ledger, and in how many rounds each agent was charged under it."""
 
-    header: Mapping[str, Any]
+    header: Header
     counts: list[int]
 
 
@@ -42,75 +48,74 @@ class Segment(NamedTuple):
 class Evidence:
     """The files of one finished run."""
 
-    settings: Mapping[str, Any]
-    facts: Mapping[str, Any]  # what experiment.json has beside the settings
-    summary: Mapping[str, Any]
+    facts: RunFacts
+    summary: Summary
     segments: Sequence[Segment]
     hashes: Mapping[str, str]
 
     @property
-    def header(self) -> Mapping[str, Any]:
+    def settings(self) -> Mapping[str, Json]:
+        """The options of the experiment."""
+        return self.facts.experiment
+
+    @property
+    def secure(self) -> bool:
+        """Whether the noise is secret."""
+        return self.settings["randomness"] == "secure"
+
+    @property
+    def header(self) -> Header:
         """The mechanism that the run began with."""
         return self.segments[0].header
 
     @property
     def listeners(self) -> list[Threat]:
         """All that the ledger accounts for; the one whom the noise was made for is the first."""
-        asked = threat(self.header["threat"])
-        return list(dict.fromkeys([asked, *map(threat, self.header["sigma_eff"])]))
+        first = threat(self.header.threat)
+        return list(dict.fromkeys([first, *map(threat, self.header.sigma_eff)]))
 
     @cached_property
     def spent(self) -> dict[Threat, list[float]]:
         """The epsilon of every agent, from the ledger alone; infinity where nothing bounds it."""
         return {
-            listener: _spent(self.segments, str(listener))
-            for listener in self.listeners
+            listener: _spent(self.segments, listener) for listener in self.listeners
         }
 
-    def proven(self, listener: Threat) -> float | None:
+    def proven(self, listener: Threat) -> Epsilon:
         """The largest epsilon of all agents.
 
-        None unless ledger and result both have one, and the same.
+        Unbounded unless ledger and result both have one, and the same.
         """
-        found = max(self.spent[listener])
-        reported = self.summary["epsilon"].get(listener.key)
-        return found if _number(reported) and _close(found, reported) else None
+        found, reported = max(self.spent[listener]), self._reported(listener)
+        known = reported.finite is not None and _close(found, reported.finite)
+        return Epsilon(found) if known else UNBOUNDED
 
     def disputed(self) -> list[Threat]:
         """Against whom the ledger and the result state different things."""
-        found = ((listener, max(self.spent[listener])) for listener in self.listeners)
-        stated = self.summary["epsilon"]
-        return [one for one, value in found if not _agree(value, stated.get(one.key))]
+        return [one for one in self.listeners if not self._agree(one)]
+
+    def _reported(self, listener: Threat) -> Epsilon:
+        return self.summary.epsilon.against(listener)
+
+    def _agree(self, listener: Threat) -> bool:
+        found, reported = max(self.spent[listener]), self._reported(listener).finite
+        return math.isinf(found) if reported is None else _close(found, reported)
 
 
 def read(run_dir: Path) -> Evidence:
     """All files of a run; one sentence says what is missing or damaged."""
     run = RunFolder(run_dir)
-    experiment, summary = run.facts(), run.summary().to_json()
+    facts, summary = run.facts(), run.summary()
     try:
-        facts = {
-            name: value for name, value in experiment.items() if name != "experiment"
-        }
-        found = Evidence(
-            experiment["experiment"],
-            facts,
-            summary,
-            _segments(run.ledger_path),
-            _hashes(run_dir, experiment),
-        )
-        _ = found.spent, found.disputed(), found.settings["randomness"]
+        segments = _segments(run.ledger_path)
+        found = Evidence(facts, summary, segments, _hashes(run_dir, facts))
+        _ = found.spent, found.disputed(), found.secure
     except DAMAGE as failure:
         raise InputError(
-            _damaged(run_dir, f"{type(failure).__name__}: {failure}")
+            f"Run {str(run_dir)!r} holds a file that is damaged or was written by "
+            f"another version of dpdl ({type(failure).__name__}: {failure})."
         ) from failure
     return found
-
-
-def _damaged(run_dir: Path, what: str) -> str:
-    return (
-        f"Run {str(run_dir)!r} holds a file that is damaged or was written by another "
-        f"version of dpdl ({what})."
-    )
 
 
 # ------------------------------------------------------------------ ledger
@@ -123,77 +128,70 @@ def _segments(path: Path) -> list[Segment]:
         ) from failure
     found: list[Segment] = []
     for number, line in enumerate(lines, 1):
-        entry = _entry(path, line, last=number == len(lines))
-        if "sigma_eff" in entry:
-            found.append(Segment(entry, [0] * len(entry["records"])))
+        content = _object(path, line, last=number == len(lines))
+        if "sigma_eff" in content:
+            header = Header.from_json(content)
+            found.append(Segment(header, [0] * len(header.records)))
         elif not found:
             raise InputError(
                 f"Ledger {str(path)!r} is damaged: its first line is no header."
             )
-        elif "round" in entry:
-            everybody = range(len(found[-1].counts))
-            for agent in everybody if entry.get("agents") is None else entry["agents"]:
-                found[-1].counts[agent] += 1
+        elif "round" in content:
+            _charge(found[-1], ChargedRound.from_json(content))
     if not found:
         raise InputError(f"Ledger {str(path)!r} is damaged: it is empty.")
     return found
 
 
-def _entry(path: Path, line: str, last: bool) -> Mapping[str, Any]:
+def _charge(segment: Segment, entry: ChargedRound) -> None:
+    everybody = range(len(segment.counts))
+    for agent in everybody if entry.agents is None else entry.agents:
+        segment.counts[agent] += 1
+
+
+def _object(path: Path, line: str, last: bool) -> JsonObject:
     """A line.
 
     Of the last one a crash may have cut off the end, before anything of its round was sent.
     """
     try:
-        entry = json.loads(line)
+        content = files.parsed(line)
     except ValueError as failure:
         if last:
-            return {"cut": line}
+            return {}
         raise InputError(f"Ledger {str(path)!r} is damaged: {failure}.") from failure
-    if not isinstance(entry, dict):
+    if not isinstance(content, dict):
         raise InputError(f"Ledger {str(path)!r} is damaged: a line is no object.")
-    return entry
+    return content
 
 
-def _spent(segments: Sequence[Segment], listener: str) -> list[float]:
+def _spent(segments: Sequence[Segment], listener: Threat) -> list[float]:
     first = segments[0].header
-    if any(
-        (s.header["delta"], s.header["relation"]) != (first["delta"], first["relation"])
-        for s in segments
-    ):
-        return [math.inf] * len(first["records"])
-    return [
-        _of_agent(segments, listener, agent) for agent in range(len(first["records"]))
-    ]
+    agents = range(len(first.records))
+    terms = {(one.header.delta, one.header.relation) for one in segments}
+    if len(terms) > 1:
+        return [math.inf] * len(agents)
+    steps = [stated_steps(segment.header, listener) for segment in segments]
 
-
-def _of_agent(segments: Sequence[Segment], listener: str, agent: int) -> float:
-    steps = []
-    for header, counts in segments:
-        sigma = header["sigma_eff"][listener][agent]
-        if sigma <= 0:
+    def of_agent(agent: int) -> float:
+        if any(of[agent].sigma <= 0 for of in steps):
             return math.inf
-        step = mechanism_of(header).step(agent, Effect(sigma))
-        steps.append((step, counts[agent]))
-    first = segments[0].header
-    return epsilon(steps, first["delta"], relation_of(first))
+        pairs = [
+            (of[agent], segment.counts[agent])
+            for of, segment in zip(steps, segments, strict=True)
+        ]
+        return epsilon(pairs, first.delta, relation_of(first))
 
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return [of_agent(agent) for agent in agents]
 
 
 def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=1e-9)
 
 
-def _agree(found: float, reported: Any) -> bool:
-    return _close(found, reported) if _number(reported) else math.isinf(found)
-
-
 # ------------------------------------------------------------------ hashes
-def _hashes(run_dir: Path, experiment: Mapping[str, Any]) -> dict[str, str]:
-    found = {"settings": _of_settings(experiment)}
+def _hashes(run_dir: Path, facts: RunFacts) -> dict[str, str]:
+    found = {"settings": _of_settings(facts)}
     for name in (names.LEDGER, names.STATE):
         path = run_dir / name
         if path.exists():
@@ -201,12 +199,12 @@ def _hashes(run_dir: Path, experiment: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _of_settings(experiment: Mapping[str, Any]) -> str:
+def _of_settings(facts: RunFacts) -> str:
     """Of `experiment.json` without what could be found by trying."""
-    kept = {name: value for name, value in experiment.items() if name not in UNTOLD}
-    kept["experiment"] = {
-        name: value
-        for name, value in experiment["experiment"].items()
-        if name not in UNTOLD
-    }
+    kept = _without(facts.to_json(), GUESSABLE)
+    kept["experiment"] = _without(facts.experiment, GUESSABLE_OPTIONS)
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def _without(values: Mapping[str, Json], left_out: Sequence[str]) -> JsonObject:
+    return {name: value for name, value in values.items() if name not in left_out}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from dpdl.privacy.releases import Release
 from dpdl.report.document import Block, Grid, Words
 from dpdl.report.statement_evidence import Evidence
 
@@ -17,15 +17,14 @@ BYTES = {"float32": 4, "float64": 8}
 
 def left(found: Evidence) -> list[Block]:
     """The channels, the size of a message, and how many there were."""
-    releases = found.header.get("releases") or []
     rows = [
         (
-            release["channel"],
-            release["carries"],
+            release.channel,
+            release.carries,
             _size(message_bytes(found, release)),
-            "yes" if release["private"] else "no",
+            "yes" if release.private else "no",
         )
-        for release in releases
+        for release in found.header.releases
     ]
     head = ["channel", "what is in a message", "bytes", "noise of its own"]
     caption = (
@@ -41,20 +40,18 @@ def left(found: Evidence) -> list[Block]:
     return [*grid, Words(_amount(found))]
 
 
-def message_bytes(found: Evidence, release: Mapping[str, Any]) -> int | None:
+def message_bytes(found: Evidence, release: Release) -> int | None:
     """The size of one message.
 
     A number for every parameter, or a bit for each and a scale for every tensor.
     """
-    parameters, width = (
-        found.summary.get("parameters"),
-        BYTES.get(found.settings.get("dtype", "")),
-    )
-    if not parameters or not width:
+    parameters = found.summary.parameters
+    width = BYTES.get(str(found.settings.get("dtype")))
+    if not width:
         return None
-    if not release["carries"].startswith(SIGNS):
-        return int(parameters * width)
-    shapes = found.facts.get("model_shapes")
+    if not release.carries.startswith(SIGNS):
+        return parameters * width
+    shapes = found.facts.model_shapes
     return -(-parameters // 8) + 4 * len(shapes) if shapes else None
 
 
@@ -75,18 +72,14 @@ def _amount(found: Evidence) -> str:
         f"{high:,}" if low == high else f"{low:,} to {high:,}, depending on the agent"
     )
     words = f"Rounds charged to an agent: {rounds}."
-    sent = found.summary.get("bytes_sent")
-    if sent is None:
-        return words
-    sizes = {
-        message_bytes(found, release) for release in found.header.get("releases") or []
-    }
+    sent = found.summary.bytes_sent
+    sizes = {message_bytes(found, release) for release in found.header.releases}
     words += f" All agents together sent {sent:,} bytes"
     (size,) = sizes if len(sizes) == 1 else (None,)
     words += (
         f", which are {sent // size:,} messages." if size and sent % size == 0 else "."
     )
-    if high > found.summary["rounds"]:
+    if high > found.summary.rounds:
         words += (
             " Rounds that a crash made the run repeat are charged twice, and in "
             "the bytes once."

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, final
 
 from dpdl import __version__
 from dpdl.folder import files, names
+from dpdl.privacy.epsilon import Epsilon
+from dpdl.privacy.releases import Release
+from dpdl.records import Record
 from dpdl.report.document import as_html, as_text
 from dpdl.report.risk_numbers import best_guess
 from dpdl.report.statement import alarms, leading_order, protects, statement
 from dpdl.report.statement_evidence import Evidence, read
 
-MECHANISM = ("delta", "relation", "sampling", "sigma", "neighbours", "releases")
-"""What programs get of the ledger's header as it is."""
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StatementFacts(Record):
+    """The statement for programs. The mechanism is that of the ledger's header."""
+
+    page: str | None  # where it was written
+    protects: bool  # something is proven, and the noise is secret
+    alarms: tuple[str, ...]
+    epsilon: Mapping[str, Epsilon]  # by threat, of the agent that is worst off
+    per_agent: Mapping[str, tuple[float, ...]]  # where something is proven
+    best_guess: Mapping[str, float]
+    to_leading_order: bool
+    delta: float
+    relation: str
+    sampling: str
+    sigma: float
+    neighbours: tuple[tuple[int, ...], ...]
+    releases: tuple[Release, ...]
+    sha256: Mapping[str, str]
 
 
 class StatementPage(NamedTuple):
@@ -24,29 +47,31 @@ class StatementPage(NamedTuple):
     path: Path | None
     evidence: Evidence
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> StatementFacts:
         """The statement for programs."""
-        found, path = self.evidence, self.path
+        found, header = self.evidence, self.evidence.header
         proven = {one.key: found.proven(one) for one in found.listeners}
-        known = {key: value for key, value in proven.items() if value is not None}
-        spent = {one.key: values for one, values in found.spent.items()}
-        delta = found.header["delta"]
-        return {
-            "page": str(path) if path else None,
-            "protects": protects(found),
-            "alarms": [alarm.text for alarm in alarms(found)],
-            "epsilon": {
-                key: "unbounded" if value is None else value
-                for key, value in proven.items()
+        finite = {key: one.finite for key, one in proven.items()}
+        known = {key: value for key, value in finite.items() if value is not None}
+        spent = {one.key: tuple(values) for one, values in found.spent.items()}
+        return StatementFacts(
+            page=str(self.path) if self.path else None,
+            protects=protects(found),
+            alarms=tuple(alarm.text for alarm in alarms(found)),
+            epsilon=proven,
+            per_agent={key: spent[key] for key in known},
+            best_guess={
+                key: best_guess(one, header.delta) for key, one in known.items()
             },
-            "per_agent": {key: spent[key] for key in known},
-            "best_guess": {
-                key: best_guess(value, delta) for key, value in known.items()
-            },
-            "to_leading_order": leading_order(found),
-            **{name: found.header.get(name) for name in MECHANISM},
-            "sha256": dict(found.hashes),
-        }
+            to_leading_order=leading_order(found),
+            delta=header.delta,
+            relation=header.relation,
+            sampling=header.sampling,
+            sigma=header.sigma,
+            neighbours=header.neighbours,
+            releases=header.releases,
+            sha256=found.hashes,
+        )
 
 
 def write_statement(run_dir: Path, form: str | None, out: Path | None) -> StatementPage:

@@ -75,7 +75,7 @@ def _refuse_interrupted(
 
 def _result(run: ComparisonRun, endings: Mapping[str, Ending]) -> ComparedRun:
     if run.finished:
-        summary = RunFolder(run.folder).summary().to_json()
+        summary = RunFolder(run.folder).summary()
         return ComparedRun(run.algorithm, run.experiment, summary)
     error = endings[run.folder.name].error or "It did not finish."
     return ComparedRun(run.algorithm, run.experiment, None, error)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from dpdl import __version__
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder import names
 from dpdl.folder.lock import refuse_difference
+from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.records import Record
 from dpdl.studies.comparison_request import Comparison, ComparisonTerms
@@ -118,19 +119,12 @@ def _run(
     return run
 
 
-def curves(table: ComparisonTable) -> dict[str, list[list[dict[str, Any]]]]:
+def curves(table: ComparisonTable) -> dict[str, list[list[Metrics]]]:
     """The metrics of the finished runs of a table, by algorithm, in the order of the rows."""
     runs = Path(table.out) / names.RUNS
-    return {
-        row.algorithm: [
-            [
-                metrics.to_json()
-                for metrics in RunFolder(
-                    runs / names.run_of_seed(row.algorithm, seed)
-                ).metrics()
-            ]
-            for seed in row.seeds
-        ]
-        for row in table.rows
-        if row.seeds
-    }
+    found: dict[str, list[list[Metrics]]] = {}
+    for row in table.rows:
+        folders = [runs / names.run_of_seed(row.algorithm, seed) for seed in row.seeds]
+        if folders:
+            found[row.algorithm] = [RunFolder(one).metrics() for one in folders]
+    return found

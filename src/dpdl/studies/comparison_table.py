@@ -7,14 +7,19 @@ import io
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Self, final
 
 from dpdl.experiment.experiment import Experiment
+from dpdl.folder.summary import Summary
 from dpdl.planning.noise_rule import rule_of
 from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.threats import threat
 from dpdl.records import Json, JsonObject, Record, key
+from dpdl.studies.better_score import lower_is_better, order
 from dpdl.studies.comparison_request import Comparison, Equal
+
+ACCURACY = "accuracy"
+"""The name of the score in rows of which no run has finished."""
 
 
 # ------------------------------------------------------------------ what is written
@@ -29,9 +34,10 @@ class OverSeeds(Record):
 
 @final
 @dataclass(frozen=True)
-class AccuracyOverSeeds(Record):
+class ScoreOverSeeds(Record):
     """The mean over agents and seeds, its deviation over seeds, and the worst agent of all."""
 
+    name: str  # of the score, such as `accuracy`
     mean: float | None
     spread: float | None
     worst: float | None
@@ -66,8 +72,8 @@ class ComparisonRow(Record):
     """
 
     algorithm: str
-    rank: int | None  # from 1, by mean accuracy; None: no run has finished
-    accuracy: AccuracyOverSeeds
+    rank: int | None  # from 1, by mean score; None: no run has finished
+    score: ScoreOverSeeds  # in JSON under its name, such as `accuracy`
     average_model: OverSeeds
     train_loss: float | None
     consensus_distance: float | None
@@ -81,11 +87,34 @@ class ComparisonRow(Record):
     stopped: tuple[StoppedRun, ...]
     failed: tuple[FailedRun, ...]
 
+    def to_json(self) -> JsonObject:
+        """As `json.dumps` takes it."""
+        found: JsonObject = {}
+        for name, value in super().to_json().items():
+            if name == "score" and isinstance(value, dict):
+                found[str(value.pop("name"))] = value
+            else:
+                found[name] = value
+        return found
+
+    @classmethod
+    def from_json(cls, content: Json, where: str = "") -> Self:
+        """What `to_json` wrote."""
+        if not isinstance(content, dict):
+            return super().from_json(content, where)
+        found: JsonObject = {}
+        for name, value in content.items():
+            if isinstance(value, dict) and set(value) == {"mean", "spread", "worst"}:
+                found["score"] = {"name": name, **value}
+            else:
+                found[name] = value
+        return super().from_json(found, where)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ComparisonTable(Record):
-    """The result of a comparison; rows are sorted by mean accuracy, best first."""
+    """The result of a comparison; rows are sorted by mean score, best first."""
 
     rows: tuple[ComparisonRow, ...]
     dataset: str
@@ -107,7 +136,7 @@ class ComparedRun:
 
     algorithm: str
     experiment: Experiment
-    summary: Mapping[str, Any] | None
+    summary: Summary | None
     error: str | None = None
 
 
@@ -116,20 +145,22 @@ def tabulate(
 ) -> ComparisonTable:
     """The table of a comparison's runs.
 
-    Best mean accuracy first, and last the algorithms of which no run has finished.
+    Best mean score first, and last the algorithms of which no run has finished.
     """
-    names = dict.fromkeys(run.algorithm for run in runs)
-    rows = [
-        _row(name, [run for run in runs if run.algorithm == name]) for name in names
-    ]
     e = runs[0].experiment
-    agents = [run.summary["agents"] for run in runs if run.summary is not None]
-    rules = {rule_of(run.experiment) for run in runs} - {None}
+    found = _summaries(runs)
+    score = found[0].score.name if found else ACCURACY
+    lower = lower_is_better(e, score)
+    by_algorithm: dict[str, list[ComparedRun]] = {}
+    for run in runs:
+        by_algorithm.setdefault(run.algorithm, []).append(run)
+    rows = [_row(name, some, score, lower) for name, some in by_algorithm.items()]
+    rules = {rule_of(run.experiment) for run in runs}
     return ComparisonTable(
-        rows=_ranked(rows),
+        rows=_ranked(rows, lower),
         dataset=e.dataset,
         graph=e.graph,
-        agents=agents[0] if agents else e.agents,
+        agents=found[0].agents if found else e.agents,
         delta=e.delta,
         threat=e.threat,
         noise=" ".join(sorted(filter(None, rules))) or None,
@@ -139,34 +170,44 @@ def tabulate(
     )
 
 
-def _ranked(rows: Sequence[ComparisonRow]) -> tuple[ComparisonRow, ...]:
+def _summaries(runs: Sequence[ComparedRun]) -> list[Summary]:
+    return [run.summary for run in runs if run.summary is not None]
+
+
+def _ranked(rows: Sequence[ComparisonRow], lower: bool) -> tuple[ComparisonRow, ...]:
     finished = [row for row in rows if row.seeds]
-    finished.sort(key=lambda row: -(row.accuracy.mean or 0.0))
+    finished.sort(key=lambda row: order(row.score.mean, lower))
     ranked = [replace(row, rank=rank) for rank, row in enumerate(finished, 1)]
     return (*ranked, *(row for row in rows if not row.seeds))
 
 
-def _row(name: str, runs: Sequence[ComparedRun]) -> ComparisonRow:
+def _row(
+    name: str, runs: Sequence[ComparedRun], score: str, lower: bool
+) -> ComparisonRow:
+    found = _summaries(runs)
+    worst = [s.score.worst for s in found]
+    means = _over_seeds([s.score.mean for s in found])
     listener = threat(runs[0].experiment.threat)
-    found = [run.summary for run in runs if run.summary is not None]
-    accuracy = [s["accuracy"] for s in found]
-    over_seeds = _over_seeds([a["mean"] for a in accuracy])
-    worst = min((a["worst"] for a in accuracy), default=None)
-    epsilon = _epsilons([s["epsilon"] for s in found])
+    epsilon = _epsilons(found)
     return ComparisonRow(
         algorithm=name,
         rank=None,
-        accuracy=AccuracyOverSeeds(over_seeds.mean, over_seeds.spread, worst),
-        average_model=_over_seeds([a["average_model"] for a in accuracy]),
-        train_loss=_mean([s["train_loss"] for s in found]),
-        consensus_distance=_mean([s["consensus_distance"] for s in found]),
-        sigma=_mean([s["sigma"] for s in found]),
-        seconds=_mean([s["seconds"] for s in found]),
-        bytes_sent=max((s["bytes_sent"] for s in found), default=None),
-        rounds=min((s["rounds"] for s in found), default=None),
+        score=ScoreOverSeeds(
+            score,
+            means.mean,
+            means.spread,
+            (max if lower else min)(worst, default=None),
+        ),
+        average_model=_over_seeds([s.score.average_model for s in found]),
+        train_loss=_mean([s.train_loss for s in found]),
+        consensus_distance=_mean([s.consensus_distance for s in found]),
+        sigma=_mean([s.sigma for s in found]),
+        seconds=_mean([s.seconds for s in found]),
+        bytes_sent=max((s.bytes_sent for s in found), default=None),
+        rounds=min((s.rounds for s in found), default=None),
         epsilon=epsilon,
         proven=epsilon.get(listener.key, UNKNOWN).bounded,
-        seeds=tuple(s["seed"] for s in found),
+        seeds=tuple(s.seed for s in found),
         stopped=_stopped(runs),
         failed=_failed(runs),
     )
@@ -176,8 +217,8 @@ def _stopped(runs: Sequence[ComparedRun]) -> tuple[StoppedRun, ...]:
     found = []
     for run in runs:
         seed, asked = run.experiment.seed, run.experiment.rounds
-        if run.summary is not None and run.summary["rounds"] < asked:
-            found.append(StoppedRun(seed, run.summary["rounds"], asked))
+        if run.summary is not None and run.summary.rounds < asked:
+            found.append(StoppedRun(seed, run.summary.rounds, asked))
     return tuple(found)
 
 
@@ -196,13 +237,11 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
-def _epsilons(found: Sequence[Mapping[str, Json]]) -> dict[str, Epsilon]:
-    """The largest epsilon of each kind."""
-    kinds = found[0] if found else ()
-    return {
-        kind: largest([Epsilon.from_json(one[kind], kind) for one in found])
-        for kind in kinds
-    }
+def _epsilons(found: Sequence[Summary]) -> dict[str, Epsilon]:
+    """The largest epsilon of each kind that all summaries have."""
+    every = [dict(summary.epsilon.items()) for summary in found]
+    kinds = every[0] if every else {}
+    return {kind: largest([one[kind] for one in every]) for kind in kinds}
 
 
 def largest(epsilons: Sequence[Epsilon]) -> Epsilon:

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, final
 
 from dpdl.experiment.experiment import Experiment
 from dpdl.planning.division import split
+from dpdl.records import Record
 from dpdl.report.figures import draw_partition
 from dpdl.tasks.data import load
 from dpdl.tasks.partition import class_counts
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class PartitionFacts(Record):
+    """A data set and how many records of every class every agent would hold."""
+
+    dataset: str
+    partition: str
+    records: int
+    test_records: int
+    classes: int
+    shape: tuple[int, ...]  # of one record
+    counts: tuple[tuple[int, ...], ...]  # of agent i and class c: [i][c]
+    picture: str
+
+
 class Description(NamedTuple):
-    """A data set and its partition."""
+    """A partition under its title."""
 
     title: str
-    facts: dict[str, Any]  # for programs
-    counts: list[list[int]]  # of agent i and class c: [i][c]
-    picture: Path
+    facts: PartitionFacts
 
 
 def describe(
@@ -32,14 +47,14 @@ def describe(
     skew = f", alpha_d = {e.alpha_d:g}" if "dirichlet" in e.partition else ""
     title = f"{data.name}, {e.partition}{skew}"
     draw_partition(counts, picture, title)
-    facts = {
-        "dataset": data.name,
-        "partition": e.partition,
-        "records": len(data.y),
-        "test_records": len(data.y_test),
-        "classes": data.classes,
-        "shape": list(data.shape),
-        "counts": counts.tolist(),
-        "picture": str(picture),
-    }
-    return Description(title, facts, counts.tolist(), picture)
+    facts = PartitionFacts(
+        dataset=data.name,
+        partition=e.partition,
+        records=len(data.y),
+        test_records=len(data.y_test),
+        classes=data.classes,
+        shape=tuple(data.shape),
+        counts=tuple(map(tuple, counts.tolist())),
+        picture=str(picture),
+    )
+    return Description(title, facts)

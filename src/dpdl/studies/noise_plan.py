@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Literal, final
 
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import from_mapping
@@ -14,13 +14,38 @@ from dpdl.graph import build
 from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.declared import parse
+from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.theorem1 import Theorem1
 from dpdl.privacy.threats import DEFAULT_THREATS, Threat, threat
+from dpdl.records import Record
 
 CLAIMS = ("theorem1", "theorem1_appendix")
+"""What Theorem 1 claims, and the last formula of its appendix."""
 POINTS = 24
 """Of a picture of epsilon over rounds."""
+Multiplier = float | Literal["unbounded"] | None
+"""A noise multiplier; unbounded: no noise is enough; None: Theorem 1 is not about the algorithm."""
+
+
+@final
+@dataclass(frozen=True)
+class SigmaTable(Record):
+    """What `dpdl privacy sigma` prints: the noise that a target epsilon needs."""
+
+    sigma: Mapping[str, Multiplier]  # by claim, and by threat
+    sigma_eff: Mapping[str, Multiplier]  # the smallest of all agents, by threat
+    notes: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True)
+class EpsilonTable(Record):
+    """What `dpdl privacy epsilon` prints: what a noise multiplier proves."""
+
+    epsilon: Mapping[str, Epsilon]  # by claim, and by threat
+    per_agent: Mapping[str, tuple[Epsilon, ...]]  # by threat
+    notes: tuple[str, ...]
 
 
 @final
@@ -30,47 +55,49 @@ class NoisePlan:
 
     model: PrivacyModel
     theorem1: Theorem1 | None  # None: it is not about the algorithm
-    listeners: list[Threat]  # the one that was asked for is the last
+    listeners: list[Threat]  # the experiment's threat is the last
     c1: float = 1.0  # the constant c_1 of Theorem 1
 
-    def sigmas(self, epsilon: float) -> dict[str, Any]:
+    def sigmas(self, epsilon: float) -> SigmaTable:
         """The noise multiplier that a target needs, for every threat model."""
-        needed = self._needed(epsilon)
-        claims: list[float] = []
+        needed = {t: self.model.needed_sigma(epsilon, t) for t in self.listeners}
+        claims: list[float | None] = [None, None]
         if self.theorem1:
             appendix = self.theorem1.appendix_sigma(epsilon)
             claims = [self.theorem1.sigma(epsilon), appendix]
+        claimed = dict(zip(CLAIMS, claims, strict=True))
+        proven = {t.key: sigma for t, sigma in needed.items()}
         effective = {t.key: self._effective(sigma, t) for t, sigma in needed.items()}
-        values = {**_named(claims), **{t.key: sigma for t, sigma in needed.items()}}
-        return {
-            "sigma": _bounded(values),
-            "sigma_eff": _bounded(effective),
-            "notes": self.notes(epsilon),
-        }
+        return SigmaTable(
+            sigma={name: _multiplier(one) for name, one in (claimed | proven).items()},
+            sigma_eff={name: _multiplier(one) for name, one in effective.items()},
+            notes=self.notes(epsilon),
+        )
 
-    def epsilons(self, sigma: float) -> dict[str, Any]:
+    def epsilons(self, sigma: float) -> EpsilonTable:
         """What a noise multiplier proves, for every threat model and every agent."""
-        noisy, claims = self.model.with_noise(sigma), list[float]()
+        noisy, agents = self.model.with_noise(sigma), range(len(self.model.graph))
+        claims = [UNKNOWN, UNKNOWN]
         if self.theorem1:
             appendix = self.theorem1.appendix_sigma(1.0) / sigma
-            claims = [self.theorem1.epsilon(sigma), appendix]
-        worst = {t.key: noisy.worst(t) for t in self.listeners}
-        agents = range(len(noisy.graph))
-        of_agents = {
-            t.key: [_or_unbounded(noisy.epsilon(i, t)) for i in agents]
-            for t in self.listeners
-        }
-        return {
-            "epsilon": _bounded({**_named(claims), **worst}),
-            "per_agent": of_agents,
-            "notes": self.notes(next(iter(claims), math.nan)),
-        }
+            claims = [Epsilon(self.theorem1.epsilon(sigma)), Epsilon(appendix)]
+        claimed = dict(zip(CLAIMS, claims, strict=True))
+        worst = {t.key: Epsilon(noisy.worst(t)) for t in self.listeners}
+        target = claims[0].value
+        return EpsilonTable(
+            epsilon={**claimed, **worst},
+            per_agent={
+                t.key: tuple(Epsilon(noisy.epsilon(i, t)) for i in agents)
+                for t in self.listeners
+            },
+            notes=self.notes(math.nan if target is None else target),
+        )
 
     def needed_sigma(self, epsilon: float) -> float:
-        """The noise multiplier that a target needs against the threat that was asked for."""
+        """The noise multiplier that a target needs against the experiment's threat."""
         return self.model.needed_sigma(epsilon, self.listeners[-1])
 
-    def notes(self, target: float) -> list[str]:
+    def notes(self, target: float) -> tuple[str, ...]:
         """What a person must know to read the numbers."""
         model = self.model
         rate = min(1.0, model.batch / min(model.records))
@@ -88,11 +115,11 @@ class NoisePlan:
             found.append(
                 "Fixed-size batches are accounted for by Rényi DP, which is loose."
             )
-        if words := model.algorithm.attainable(model.graph):
-            found.append(words)
+        if sentence := model.algorithm.attainable(model.graph):
+            found.append(sentence)
         if self.theorem1 is None:
-            return [*found, "Theorem 1 is not about this algorithm."]
-        return [*found, *self.theorem1.complaints(target, self.c1)]
+            return (*found, "Theorem 1 is not about this algorithm.")
+        return (*found, *self.theorem1.complaints(target, self.c1))
 
     def draw(self, sigma: float, path: Path) -> Path:
         """Draw epsilon over the rounds, proven and claimed, for a noise multiplier."""
@@ -115,9 +142,6 @@ class NoisePlan:
         title = f"sigma = {sigma:.4g}, delta = {model.delta:g}"
         return draw_epsilon(rounds, finite, claimed, path, title)
 
-    def _needed(self, epsilon: float) -> dict[Threat, float]:
-        return {t: self.model.needed_sigma(epsilon, t) for t in self.listeners}
-
     def _effective(self, sigma: float, listener: Threat) -> float:
         """The smallest sigma_eff of all agents."""
         if not math.isfinite(sigma):
@@ -127,9 +151,9 @@ class NoisePlan:
 
 
 def noise_plan(
-    options: Mapping[str, Any], records: str, parameters: int, c1: float = 1.0
+    options: Mapping[str, object], records: str, parameters: int, c1: float = 1.0
 ) -> NoisePlan:
-    """The plan that options ask about; `records` is one number, or one for each agent."""
+    """The plan of some options; `records` is one number, or one for each agent."""
     if parameters < 1:
         raise InputError(
             f"parameters must be a whole number of at least 1, not {parameters}."
@@ -143,20 +167,11 @@ def noise_plan(
             f"batch must be at most the {min(sizes)} records of the smallest agent, "
             f"not {e.batch}."
         )
-    asked = threat(e.threat)
-    listeners = [*(t for t in DEFAULT_THREATS if t != asked), asked]
+    last = threat(e.threat)
+    listeners = [*(t for t in DEFAULT_THREATS if t != last), last]
     model = make_privacy_model(e, make_algorithm(e), graph, sizes, parameters)
     return NoisePlan(model, make_theorem1(e, model), listeners, c1)
 
 
-def _named(claims: list[float]) -> dict[str, float | None]:
-    """Theorem 1 and the last formula of its appendix; None when it says nothing here."""
-    return dict(zip(CLAIMS, claims or (None, None), strict=True))
-
-
-def _bounded(values: Mapping[str, float | None]) -> dict[str, float | str | None]:
-    return {name: _or_unbounded(value) for name, value in values.items()}
-
-
-def _or_unbounded(value: float | None) -> float | str | None:
-    return value if value is None or math.isfinite(value) else "unbounded"
+def _multiplier(sigma: float | None) -> Multiplier:
+    return "unbounded" if sigma == math.inf else sigma

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import final
 
 from dpdl import __version__
 from dpdl.errors import DpdlError, InputError
@@ -13,12 +14,13 @@ from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.class_counts import ClassCounts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.paper.cells import published
+from dpdl.records import Record
 from dpdl.report.attack_section import rebuilt
 from dpdl.report.page import Section
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from dpdl.report.run_section import of_run
-from dpdl.studies.reproduce.beside_paper import compared, every_cell, rankings
+from dpdl.studies.reproduce.beside_paper import every_cell, measured, rankings
 from dpdl.studies.reproduce.recipes import MODES, has
 from dpdl.tasks.data import NAMES, is_here
 from dpdl.training.train import replan
@@ -27,33 +29,31 @@ DAMAGE = (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError)
 """What reading a file with other contents than dpdl writes ends in."""
 
 
-class Page(NamedTuple):
-    """A page that was written."""
+@final
+@dataclass(frozen=True)
+class WrittenPage(Record):
+    """A page, and where it was written."""
 
-    page: Path
-    sections: list[str]  # their titles
+    page: str
+    sections: tuple[str, ...]  # their titles
     public: bool
-    not_covered: list[str]  # what it shows, or leaves out, that no epsilon covers
-
-    def facts(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {**self._asdict(), "page": str(self.page)}
+    not_covered: tuple[str, ...]  # what it shows, or leaves out, that no epsilon covers
 
 
-def make_page(folders: Sequence[Path], out: Path | None, public: bool) -> Page:
+def make_page(folders: Sequence[Path], out: Path | None, public: bool) -> WrittenPage:
     """Write one page about all folders; a public one leaves out what no epsilon covers."""
     sections = [section for folder in folders for section in sections_of(folder)]
     foot = f"dpdl {__version__}"
     if public:
         text = public_page(sections, foot)
     else:
-        titles = ", ".join(folder.resolve().name for folder in folders)
-        text = whole_page(titles, sections, foot)
+        folder_names = ", ".join(folder.resolve().name for folder in folders)
+        text = whole_page(folder_names, sections, foot)
     path = out or folders[0] / (names.PUBLIC_REPORT if public else names.REPORT)
     with files.refusing("Page", path):
         files.write(path, text.encode("utf-8"))
-    found = [section.title for section in sections]
-    return Page(path, found, public, not_covered(sections))
+    titles = tuple(section.title for section in sections)
+    return WrittenPage(str(path), titles, public, tuple(not_covered(sections)))
 
 
 def sections_of(folder: Path) -> list[Section]:
@@ -78,7 +78,7 @@ def _run(folder: Path) -> list[Section]:
     run = RunFolder(folder)
     if not run.finished:
         return []
-    summary, settings = run.summary(), run.facts()["experiment"]
+    summary, settings = run.summary(), run.facts().experiment
     return [of_run(summary, settings, folder, make_class_counts(run))]
 
 
@@ -93,11 +93,12 @@ def _attack(folder: Path) -> list[Section]:
 def _results(folder: Path) -> list[Section]:
     found = []
     for mode, guarantee in MODES.items():
-        measured = (folder / mode).is_dir()
-        rows = compared(folder, every_cell(), [mode]) if measured else []
-        if rows:
+        is_there = (folder / mode).is_dir()
+        cells = measured(folder, every_cell(), [mode]) if is_there else []
+        if cells:
             total = sum(has(cell, mode) for cell in published())
-            found.append(of_mode(mode, guarantee, total, rows, rankings(rows)))
+            ranked = rankings(cell.compared for cell in cells)
+            found.append(of_mode(mode, guarantee, total, cells, ranked))
     return found
 
 
@@ -109,7 +110,7 @@ def make_class_counts(run: RunFolder) -> str:
     """
     if run.partition_path.exists():
         return ""
-    dataset = run.facts()["experiment"]["dataset"]
+    dataset = str(run.facts().experiment["dataset"])
     if dataset in NAMES and not is_here(dataset):
         fetch = f"get it with dpdl data fetch {dataset}"
         return f"the data set is not here; {fetch}."

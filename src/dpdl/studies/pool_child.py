@@ -124,20 +124,32 @@ def _paused(p: Plan, folder: RunFolder) -> Ending:
     last = folder.last()
     assert last
     examiner = Examiner.of(p.everybody)
-    accuracy = float(examiner.scores(last.state["x"], examiner.agents).mean())
+    score = float(examiner.scores(last.state["x"], examiner.agents).mean())
     listener = threat(p.experiment.threat)
     spent = recompute(folder.path / LEDGER)[listener.key]
     to_the_end = max(spent, p.privacy.worst(listener))
-    reached = Standing(last.round, accuracy, Epsilon(spent), Epsilon(to_the_end))
+    reached = Standing(
+        round=last.round,
+        score=score,
+        epsilon=Epsilon(spent),
+        epsilon_all_rounds=Epsilon(to_the_end),
+        score_name=p.task.score.name,
+    )
     return Ending(EndState.PAUSED, reached)
 
 
 def _done(result: Result) -> Ending:
     summary = result.summary
     listener = threat(result.plan.experiment.threat)
-    epsilon = Epsilon.from_json(summary["epsilon"][listener.key])
-    accuracy = summary["accuracy"]["mean"]
-    reached = Standing(summary["rounds"], accuracy, epsilon, epsilon, result.stopped)
+    epsilon = summary.epsilon.against(listener)
+    reached = Standing(
+        round=summary.rounds,
+        score=summary.score.mean,
+        epsilon=epsilon,
+        epsilon_all_rounds=epsilon,
+        stopped=result.stopped,
+        score_name=summary.score.name,
+    )
     return Ending(EndState.DONE, reached)
 
 

@@ -14,6 +14,7 @@ from typing import final
 
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
+from dpdl.folder.scored import label_of, show_score
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.records import Json, Record
 
@@ -94,10 +95,16 @@ class Standing(Record):
     """What a run that was paused or is done has reached, and what that cost."""
 
     round: int
-    accuracy: float
+    score: float  # mean over agents
     epsilon: Epsilon  # of the rounds so far
     epsilon_all_rounds: Epsilon  # if it goes on to the end
     stopped: str | None = None  # why it is done early: a budget is spent
+    score_name: str = "accuracy"
+
+    @property
+    def shown(self) -> str:
+        """The score, for people."""
+        return f"{label_of(self.score_name)} {show_score(self.score_name, self.score)}"
 
 
 @final

@@ -78,7 +78,7 @@ class Trial(Record):
 
     trial: int
     values: Mapping[str, Value]
-    scores: Mapping[str, float | None]  # round -> held-out accuracy; None: it diverged
+    scores: Mapping[str, float | None]  # round -> score; None: it diverged
     epsilon: Epsilon = UNKNOWN  # of the rounds so far
     epsilon_all_rounds: Epsilon = UNKNOWN  # if it goes on to the end
     error: str | None = None
@@ -153,3 +153,4 @@ class SearchResult(Record):
     composed: Composed | None  # None: nothing is proven for all trials together
     out: str
     plan: tuple[Schedule, ...] | None = absent()  # of a search for a budget
+    score_name: str | None = absent()  # None: `accuracy`

@@ -13,12 +13,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdl.errors import DpdlError, InputError, RunFailed
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder import names
 from dpdl.folder.run_folder import RunFolder
+from dpdl.studies.better_score import order
 from dpdl.studies.folders import write_text
 from dpdl.studies.held_out import load_held_out
 from dpdl.studies.pool import PoolWatch, RunMany, at_once
@@ -27,13 +30,18 @@ from dpdl.studies.search import FACTOR, Search, with_options
 from dpdl.studies.search_records import Trial
 from dpdl.training.interrupt import Interrupted
 
+if TYPE_CHECKING:
+    from dpdl.tasks.data import Dataset
+    from dpdl.tasks.scores import Score
+
 
 class Trials:
     """All trials of a search; `trials.jsonl` is written whenever more is known of one."""
 
-    def __init__(self, s: Search, out: Path) -> None:
+    def __init__(self, s: Search, out: Path, progress: bool = False) -> None:
         self.search = s
         self._out = out
+        self._progress = progress  # shown while data are fetched
         self._file = out / names.TRIALS
         found = _read_lines(self._file)
         known = dict(enumerate(found[: s.trials]))
@@ -46,16 +54,27 @@ class Trials:
         e = with_options(self.search.experiment, self.every[k].values)
         return e.resolved()
 
-    def check(self, progress: bool) -> None:
+    @cached_property
+    def data(self) -> Dataset:
+        """What trials are trained on and tested on."""
+        return load_held_out(self.search.experiment, self._progress)
+
+    @cached_property
+    def score(self) -> Score:
+        """What trials are compared by."""
+        from dpdl.tasks.scores import score_of
+
+        return score_of(self.search.experiment.score or self.data.form.targets.score)
+
+    def check(self) -> None:
         """Look for everything that can be wrong with a trial that has not been started."""
         from dpdl.planning.plan import plan
 
-        data = load_held_out(self.search.experiment, progress)
         for k in range(self.search.trials):
             if RunFolder(self._folder(k)).started:
                 continue
             try:
-                plan(self.experiment(k), data=data)
+                plan(self.experiment(k), data=self.data)
             except DpdlError as failure:
                 raise type(failure)(f"Trial {k}: {failure}") from failure
 
@@ -105,7 +124,7 @@ class Trials:
             trial = trial.with_score(rung, None)
         elif reached := ending.reached:
             trial = replace(
-                trial.with_score(rung, reached.accuracy),
+                trial.with_score(rung, reached.score),
                 epsilon=reached.epsilon,
                 epsilon_all_rounds=reached.epsilon_all_rounds,
             )
@@ -118,7 +137,7 @@ class Trials:
 
     def _order(self, k: int, rung: int) -> tuple[float, int]:
         score = self.every[k].score(rung)
-        return (math.inf if score is None else -score), k
+        return order(score, self.score.lower_is_better), k
 
     def _folder(self, k: int) -> Path:
         return self._out / names.TRIAL_RUNS / names.run_of_trial(k)

@@ -1,8 +1,8 @@
 """Hyper-parameters that do well on records held out of training.
 
 What is tried is in `dpdl.studies.search`, how trials are run in `dpdl.studies.trials`. Scores are
-accuracies on a tenth of the training records, never on the test records. They are not private: see
-`WARNING`.
+those of the models on a tenth of the training records, never on the test records. They are not
+private: see `WARNING`.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def tune(
             there, now = before.asked.resolved(), terms_of(s).resolved()
             refuse_difference(out, there.to_json(), now.to_json())
         s = _planned(s, before, planner, progress)
-        trials = Trials(s, out)
-        trials.check(progress)
+        trials = Trials(s, out, progress)
+        trials.check()
         write_record(out / names.SEARCH, file_of(s))
         trials.climb(jobs, watch, pool)
         result = _result(trials, out)
@@ -108,6 +108,7 @@ def _result(trials: Trials, out: Path) -> SearchResult:
         composed=composed(s.experiment, spent),
         out=str(out),
         plan=None if s.work is None else s.plan,
+        score_name=None if trials.score.name == "accuracy" else trials.score.name,
     )
 
 

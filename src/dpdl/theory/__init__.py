@@ -1,13 +1,13 @@
 """Theorem 2 and Corollary 1 of the DPDL paper: the formulas, and what they say in words."""
 
-from dpdl.theory.explained import as_dict, notes, verdict
+from dpdl.theory.explained import Explained, explain, notes, verdict
 from dpdl.theory.formulas import (
     MEANING,
     TERMS,
     Bound,
     Condition,
     Corollary,
-    Setting,
+    Letters,
     StepSizes,
     applies,
     bound,
@@ -23,13 +23,14 @@ __all__ = [
     "Bound",
     "Condition",
     "Corollary",
-    "Setting",
+    "Explained",
+    "Letters",
     "StepSizes",
     "applies",
-    "as_dict",
     "bound",
     "conditions",
     "corollary",
+    "explain",
     "largest_smoothness",
     "notes",
     "step_sizes",

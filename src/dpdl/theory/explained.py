@@ -1,12 +1,17 @@
-"""Theorem 2 for people: a verdict, notes, and everything as JSON values."""
+"""Theorem 2 for people: a verdict, notes, and a record of everything."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import final
 
+from dpdl.records import Record, absent, others
 from dpdl.theory.formulas import (
-    Setting,
+    Condition,
+    Corollary,
+    Letters,
+    StepSizes,
     applies,
     bound,
     conditions,
@@ -17,9 +22,9 @@ from dpdl.theory.formulas import (
 )
 
 
-def verdict(setting: Setting) -> str:
+def verdict(letters: Letters) -> str:
     """One sentence for a person who wants to know whether the theorem says anything here."""
-    q, sizes = setting, step_sizes(setting)
+    q, sizes = letters, step_sizes(letters)
     lowest, highest = f"{sizes.above:.4g}", f"{sizes.up_to:.4g} ({sizes.up_to_name})"
     if sizes.empty:
         return (
@@ -46,9 +51,9 @@ def verdict(setting: Setting) -> str:
     )
 
 
-def notes(setting: Setting) -> list[str]:
+def notes(letters: Letters) -> list[str]:
     """What must be known to read the numbers."""
-    q, found = setting, bound(setting)
+    q, found = letters, bound(letters)
     words = []
     if found.total is None:
         words.append(
@@ -79,7 +84,7 @@ def notes(setting: Setting) -> list[str]:
     return words + _about_corollary(q)
 
 
-def _about_corollary(q: Setting) -> list[str]:
+def _about_corollary(q: Letters) -> list[str]:
     found = corollary(q)
     if found is None:
         return ["Without an epsilon there is no corollary."]
@@ -98,23 +103,50 @@ def _about_corollary(q: Setting) -> list[str]:
     return words
 
 
-def as_dict(setting: Setting) -> dict[str, Any]:
-    """Everything, as JSON values."""
-    found, sizes, cor = bound(setting), step_sizes(setting), corollary(setting)
-    return {
-        "bound": found.total,
-        "applies": applies(setting),
-        "terms": found.terms,
-        "conditions": [_plain(c) for c in conditions(setting)],
-        "constants": found.constants,
-        "step_sizes": {**_plain(sizes), "empty": sizes.empty},
-        "largest_smoothness": largest_smoothness(setting),
-        "corollary": _plain(cor) if cor else None,
-        "verdict": verdict(setting),
-        "notes": notes(setting),
-        "inputs": _plain(setting),
-    }
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExplainedInputs(Record):
+    """What the theorem was applied to: the letters, and where they come from if that is known."""
+
+    run: str | None = absent()
+    graph: str | None = absent()
+    weights: str | None = absent()
+    seed: int | None = absent()
+    graph_sha256: str | None = absent()
+    letters: Mapping[str, float | None] = others()
 
 
-def _plain(record: Any) -> dict[str, Any]:
-    return {f.name: getattr(record, f.name) for f in fields(record)}
+@final
+@dataclass(frozen=True, kw_only=True)
+class Explained(Record):
+    """All that the theorem says; what `dpdl theory --json` prints."""
+
+    bound: float | None
+    applies: bool
+    terms: Mapping[str, float | None]
+    conditions: tuple[Condition, ...]
+    constants: Mapping[str, float | None]
+    step_sizes: StepSizes
+    largest_smoothness: float | None
+    corollary: Corollary | None
+    verdict: str
+    notes: tuple[str, ...]
+    inputs: ExplainedInputs
+
+
+def explain(letters: Letters) -> Explained:
+    """Everything about these values."""
+    found = bound(letters)
+    return Explained(
+        bound=found.total,
+        applies=applies(letters),
+        terms=found.terms,
+        conditions=tuple(conditions(letters)),
+        constants=found.constants,
+        step_sizes=step_sizes(letters),
+        largest_smoothness=largest_smoothness(letters),
+        corollary=corollary(letters),
+        verdict=verdict(letters),
+        notes=tuple(notes(letters)),
+        inputs=ExplainedInputs(letters=asdict(letters)),
+    )

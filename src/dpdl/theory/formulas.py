@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields
 from typing import final
 
 from dpdl.errors import InputError
+from dpdl.records import JsonObject, Record
 
 ABOVE_ZERO, AT_LEAST_ZERO, BELOW_ONE = (
     "a finite number above 0",
@@ -58,7 +59,7 @@ MEANING = {  # field: what it is, what it must be
 
 @final
 @dataclass(frozen=True)
-class Setting:
+class Letters(Record):
     """What the formulas need, in the paper's letters."""
 
     eta: float  # step size
@@ -76,7 +77,7 @@ class Setting:
     xi: float  # xi^2 bounds the variance of one record's gradient
     kappa: float  # kappa^2 bounds the variance of the agents' gradients
     gap: float  # F(x_0) - F*
-    epsilon: float | None = None  # asked for by the corollary alone
+    epsilon: float | None = None  # only the corollary needs it
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -103,7 +104,7 @@ class Setting:
 
 @final
 @dataclass(frozen=True)
-class Condition:
+class Condition(Record):
     """One inequality: its two sides, and what it asks for in words."""
 
     name: str
@@ -115,13 +116,17 @@ class Condition:
 
 @final
 @dataclass(frozen=True)
-class StepSizes:
+class StepSizes(Record):
     """The step sizes that meet the three conditions: above `above`, at most `up_to`."""
 
     above: float
     positive_above: float  # C_1 > 0 needs eta above this
     up_to: float
     up_to_name: str  # the condition that `up_to` comes from
+
+    def to_json(self) -> JsonObject:
+        """As `json.dumps` takes it, and whether there are any."""
+        return {**super().to_json(), "empty": self.empty}
 
     @property
     def empty(self) -> bool:
@@ -146,7 +151,7 @@ class Bound:
 
 @final
 @dataclass(frozen=True)
-class Corollary:
+class Corollary(Record):
     """How many rounds Corollary 1 asks for, with eta = c N epsilon / T and c = 1."""
 
     epsilon: float
@@ -154,9 +159,9 @@ class Corollary:
     second: float | None  # None where its denominator is not positive
     required: int | None  # whole rounds, the larger of the two
     met: bool | None
-    c: float  # what the setting's own step size amounts to
-    below: float  # from so many rounds on, eta = N epsilon / T breaks the theorem's first condition
-    positive_below: float  # and from so many rounds on C_1 is not positive
+    c: float  # what the given step size amounts to
+    below: float  # with this many rounds or more, eta = N epsilon / T breaks the first condition
+    positive_below: float  # and with this many rounds or more C_1 is not positive
 
 
 CONSENSUS, DESCENT = "eta <= consensus limit", "eta <= descent limit"
@@ -189,21 +194,21 @@ def _finite(value: float) -> float:
     return value
 
 
-# ------------------------------------------------------------------------------------------------ conditions
+# ------------------------------------------------------------------ conditions
 @_computable()
-def step_sizes(setting: Setting) -> StepSizes:
+def step_sizes(letters: Letters) -> StepSizes:
     """The interval that eq:learningrate leaves, and where C_1 becomes positive."""
-    limits = {CONSENSUS: _consensus_limit(setting), DESCENT: _descent_limit(setting)}
+    limits = {CONSENSUS: _consensus_limit(letters), DESCENT: _descent_limit(letters)}
     name = min(limits, key=lambda n: limits[n])
-    return StepSizes(setting.a**2 / 256, setting.a**2 / 16, limits[name], name)
+    return StepSizes(letters.a**2 / 256, letters.a**2 / 16, limits[name], name)
 
 
-def _consensus_limit(q: Setting) -> float:
+def _consensus_limit(q: Letters) -> float:
     """The second condition: a (1 - rho) / (2 sqrt(30) L)."""
     return _finite(q.a * (1 - q.rho) / (2 * math.sqrt(30) * q.L))
 
 
-def _descent_limit(q: Setting) -> float:
+def _descent_limit(q: Letters) -> float:
     """The third condition: s (sqrt(256^2 + 15 a^2 L^2 N^2) - 256 s) / (30 L^2 N).
 
     The difference loses all its digits when L N is small, so it is taken as (root^2 - (256 s)^2) /
@@ -216,9 +221,9 @@ def _descent_limit(q: Setting) -> float:
 
 
 @_computable()
-def conditions(setting: Setting) -> list[Condition]:
+def conditions(letters: Letters) -> list[Condition]:
     """The three conditions on the step size, C_1 > 0, and whether any step size can meet them."""
-    q, sizes = setting, step_sizes(setting)
+    q, sizes = letters, step_sizes(letters)
     consensus, descent, c1 = _consensus_limit(q), _descent_limit(q), first_constant(q)
     return [
         Condition(
@@ -267,20 +272,20 @@ def conditions(setting: Setting) -> list[Condition]:
     ]
 
 
-def applies(setting: Setting) -> bool:
+def applies(letters: Letters) -> bool:
     """Whether this step size meets the three conditions and C_1 > 0, so that the bound is one."""
-    return all(c.holds for c in conditions(setting)[:4])
+    return all(c.holds for c in conditions(letters)[:4])
 
 
 @_computable()
-def largest_smoothness(setting: Setting) -> float | None:
+def largest_smoothness(letters: Letters) -> float | None:
     """The largest L for which this step size meets both upper conditions; None when there is none.
 
     Both limits fall as L grows. The second upper one is a quadratic equation in u = L^2 at
     equality: k^2 u^2 - p u - 256^2 (1 - s^2) = 0 with k = 30 eta N / s and p = 15 a^2 N^2 - 2 * 256
     * 30 eta N.
     """
-    q = setting
+    q = letters
     consensus = q.a * (1 - q.rho) / (2 * math.sqrt(30) * q.eta)
     k, p = 30 * q.eta * q.N / q.s, 15 * (q.a * q.N) ** 2 - 2 * 256 * 30 * q.eta * q.N
     rest = 256**2 * (1 - q.s) * (1 + q.s)
@@ -292,27 +297,27 @@ def largest_smoothness(setting: Setting) -> float | None:
     return _finite(min(consensus, math.sqrt(u)))
 
 
-# ----------------------------------------------------------------------------------------------------- bound
-def first_constant(q: Setting) -> float:
+# ------------------------------------------------------------------ bound
+def first_constant(q: Letters) -> float:
     """C_1 = eta / (2 a) - a / 32; the bound divides by it."""
     return q.eta / (2 * q.a) - q.a / 32
 
 
 @_computable()
-def bound(setting: Setting) -> Bound:
+def bound(letters: Letters) -> Bound:
     """The right-hand side of eq:convergence, term by term, with C_1 to C_6 of eq:conconstants."""
-    c1 = first_constant(setting)
+    c1 = first_constant(letters)
     if c1 <= 0:
         return Bound(
             None,
             dict.fromkeys(TERMS),
             {"C_1": c1, **{f"C_{k}": None for k in range(2, 7)}},
         )
-    constants = _constants(setting, c1)
-    terms = _terms(setting, constants)
+    constants = _constants(letters, c1)
+    terms = _terms(letters, constants)
     c2 = (
-        _finite(setting.a * setting.L / (2 * c1 * setting.beta))
-        if setting.beta
+        _finite(letters.a * letters.L / (2 * c1 * letters.beta))
+        if letters.beta
         else None
     )  # the paper divides by beta
     return Bound(
@@ -322,7 +327,7 @@ def bound(setting: Setting) -> Bound:
     )
 
 
-def _constants(q: Setting, c1: float) -> dict[str, float]:
+def _constants(q: Letters, c1: float) -> dict[str, float]:
     found = {
         "C_3": q.L * q.eta**2 / (2 * c1 * q.a**3),
         "C_4": q.eta / (2 * c1 * q.a),
@@ -332,7 +337,7 @@ def _constants(q: Setting, c1: float) -> dict[str, float]:
     return {name: _finite(value) for name, value in found.items()}
 
 
-def _terms(q: Setting, constants: dict[str, float]) -> dict[str, float]:
+def _terms(q: Letters, constants: dict[str, float]) -> dict[str, float]:
     c3, c5, c6 = (constants[name] for name in ("C_3", "C_5", "C_6"))
     # C_2 eta^2 beta^2 / a^4 is beta C_3, which exists without momentum too.
     average = q.beta * c3 + c3 + 2 * c5
@@ -356,11 +361,11 @@ def _terms(q: Setting, constants: dict[str, float]) -> dict[str, float]:
     }
 
 
-# ------------------------------------------------------------------------------------------------- corollary
+# ------------------------------------------------------------------ corollary
 @_computable()
-def corollary(setting: Setting) -> Corollary | None:
+def corollary(letters: Letters) -> Corollary | None:
     """The rounds of eq:Tbound; None without an epsilon."""
-    q = setting
+    q = letters
     if q.epsilon is None:
         return None
     first = _finite(2 * math.sqrt(30) * q.N * q.L * q.epsilon / (q.a * (1 - q.rho)))

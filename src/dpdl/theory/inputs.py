@@ -1,24 +1,30 @@
-"""What Theorem 2 is asked about: from options, or from a finished run. Neither needs torch."""
+"""What Theorem 2 is applied to: options, or a finished run. Neither needs torch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, final
 
 from dpdl.algorithms import Algorithm, make
 from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment
 from dpdl.folder.run_folder import RunFolder
-from dpdl.folder.run_graph import graph_hash
-from dpdl.graph import GRAPHS, build
-from dpdl.theory.explained import as_dict
-from dpdl.theory.formulas import Setting
+from dpdl.folder.run_graph import GraphOptions, graph_hash
+from dpdl.graph import Graph
+from dpdl.planning.build import make_clip
+from dpdl.records import Record, written
+from dpdl.theory.explained import Explained, ExplainedInputs, explain
+from dpdl.theory.formulas import Letters
 
 LENET = 44_426
 """Parameters of LeNet on MNIST."""
+ROUNDING = 1e-24
+"""A smaller rho is a rounded 0, as on a complete graph, and the largest L would depend on it."""
 
 
-class Known(NamedTuple):
+class KnownOption(NamedTuple):
     """An option whose value a run knows."""
 
     name: str
@@ -27,133 +33,161 @@ class Known(NamedTuple):
 
 
 KNOWN = (
-    Known("graph", "ring", "graph: a name as for `dpdl graph`, or a file"),
-    Known("agents", 10, "number of agents N; a file knows its own"),
-    Known("weights", "metropolis", "mixing weights W"),
-    Known("seed", 0, "seed of a random graph"),
-    Known("rounds", 200, "rounds T"),
-    Known("lr", 0.05, "step size eta"),
-    Known("momentum", 0.7, "momentum beta"),
-    Known("clip", 2.0, "clipping norm C"),
-    Known("sigma", 1.0, "noise multiplier"),
-    Known("batch", 216, "batch size B"),
-    Known("alpha", 1.5, "calibration weight alpha"),
-    Known("parameters", LENET, "parameters d of the model; default: LeNet on MNIST"),
-    Known("epsilon", 0.5, "privacy budget, for Corollary 1"),
+    KnownOption("graph", "ring", "graph: a name as for `dpdl graph`, or a file"),
+    KnownOption("agents", 10, "number of agents N; a file knows its own"),
+    KnownOption("weights", "metropolis", "mixing weights W"),
+    KnownOption("seed", 0, "seed of a random graph"),
+    KnownOption("rounds", 200, "rounds T"),
+    KnownOption("lr", 0.05, "step size eta"),
+    KnownOption("momentum", 0.7, "momentum beta"),
+    KnownOption("clip", 2.0, "clipping norm C"),
+    KnownOption("sigma", 1.0, "noise multiplier"),
+    KnownOption("batch", 216, "batch size B"),
+    KnownOption("alpha", 1.5, "calibration weight alpha"),
+    KnownOption(
+        "parameters", LENET, "parameters d of the model; default: LeNet on MNIST"
+    ),
+    KnownOption("epsilon", 0.5, "privacy budget, for Corollary 1"),
 )
-ROUNDING = 1e-24
-"""A smaller rho is a rounded 0, as on a complete graph, and the largest L would hang on it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KnownValues(Record):
+    """The values of the options above, beside those that name the graph."""
+
+    rounds: int
+    lr: float
+    momentum: float
+    clip: float
+    sigma: float
+    batch: int
+    alpha: float
+    parameters: int
+    epsilon: float | None
+
+
+class UnknownLetters(NamedTuple):
+    """The letters that nobody knows of a real model."""
+
+    L: float
+    xi: float
+    kappa: float
+    gap: float
 
 
 class Inputs(NamedTuple):
-    """What the theorem is asked about."""
+    """What the theorem is applied to."""
 
-    about: dict[str, Any]  # what identifies the graph, and the run if there is one
-    letters: dict[str, Any]  # the paper's letters whose values are known
-    notes: list[str]  # where a run is not what the theorem is about
+    graph: Graph
+    about: ExplainedInputs  # what identifies the graph, and the run if there is one
+    values: KnownValues
+    notes: tuple[str, ...] = ()  # where a run is not what the theorem is about
+
+    def letters(self, unknown: UnknownLetters) -> Letters:
+        """All letters of the paper."""
+        v, rho = self.values, self.graph.rho
+        return Letters(
+            eta=v.lr,
+            beta=v.momentum,
+            rho=rho if rho > ROUNDING else 0.0,
+            L=unknown.L,
+            N=len(self.graph),
+            T=v.rounds,
+            C=v.clip,
+            sigma=v.sigma,
+            d=v.parameters,
+            w_min=self.graph.w_min,
+            B=v.batch,
+            alpha=v.alpha,
+            xi=unknown.xi,
+            kappa=unknown.kappa,
+            gap=unknown.gap,
+            epsilon=v.epsilon,
+        )
 
 
-class Evaluated(NamedTuple):
-    """The setting, and everything about it as JSON values."""
-
-    setting: Setting
-    facts: dict[str, Any]
-
-
-def evaluate(inputs: Inputs, unknown: Mapping[str, Any]) -> Evaluated:
-    """What the theorem says; `unknown` are the letters that nobody knows: L, xi, kappa, gap."""
-    setting = Setting(**inputs.letters, **unknown)
-    facts = as_dict(setting)
-    facts["inputs"] = {**inputs.about, **facts["inputs"]}
-    facts["notes"] += inputs.notes
-    return Evaluated(setting, facts)
+def evaluate(inputs: Inputs, letters: Letters) -> Explained:
+    """What the theorem says, with where the letters come from."""
+    found = explain(letters)
+    about = replace(inputs.about, letters=found.inputs.letters)
+    return replace(found, inputs=about, notes=(*found.notes, *inputs.notes))
 
 
-def of_options(options: Mapping[str, Any]) -> Inputs:
+def of_options(options: Mapping[str, object]) -> Inputs:
     """The values of the options; what is left out has its default value."""
-    values = {**{one.name: one.default for one in KNOWN}, **options}
-    if values["graph"].partition(":")[0] not in GRAPHS:
-        values["agents"] = options.get("agents")  # a file knows its own
-    about, letters = _letters(values)
-    letters |= {
-        "sigma": values["sigma"],
-        "d": values["parameters"],
-        "epsilon": values["epsilon"],
-    }
-    return Inputs(about, letters, [])
+    defaults = {one.name: one.default for one in KNOWN}
+    values = {name: written(value) for name, value in {**defaults, **options}.items()}
+    named = GraphOptions.from_json(values)
+    if named.of_file and "agents" not in options:  # a file knows its own
+        named = replace(named, agents=None)
+    graph = named.build()
+    return Inputs(graph, _about(named, graph), KnownValues.from_json(values))
 
 
 def of_run(path: Path) -> Inputs:
     """The values of a finished run. Only its JSON files are read: a plan would fetch data."""
     run = RunFolder(path)
-    header, summary = run.facts(), run.summary().to_json()
+    facts, summary = run.facts(), run.summary()
     try:
-        about, letters, notes = _of_files(path, header["experiment"], summary)
-    except (KeyError, TypeError) as failure:
+        e = Experiment.from_json(dict(facts.experiment))
+        named = GraphOptions.from_json(dict(facts.experiment))
+    except InputError as failure:
         raise InputError(
-            f"Folder {str(path)!r} is damaged or of another version of dpdl "
-            f"({failure})."
+            f"Folder {str(path)!r} is damaged or of another version of dpdl: {failure}"
         ) from failure
-    if header.get("graph_sha256") != about["graph_sha256"]:
-        raise InputError(
-            f"Run {str(path)!r} used another graph than {about['graph']!r}; use "
-            "options instead."
-        )
-    return Inputs({"run": str(path), **about}, letters, notes)
-
-
-def _of_files(
-    path: Path, values: Mapping[str, Any], summary: Mapping[str, Any]
-) -> Inputs:
-    algorithm = make(values["algorithm"], {**values, "compress": "none"})
+    algorithm = make(e.algorithm, {**e.as_dict(), "compress": "none"})
     update = algorithm.calibration
     if update is None:
         raise InputError(
-            f"Theorem 2 is about dpdl; run {str(path)!r} trained with "
-            f"{values['algorithm']}."
+            f"Theorem 2 is about dpdl; run {str(path)!r} trained with {e.algorithm}."
         )
-    about, letters = _letters({**values, **update._asdict()})
-    claimed = summary["epsilon"]["claimed_theorem1"]
-    letters |= {
-        "sigma": summary["sigma"],
-        "d": summary["parameters"],
-        # A string says that nothing is claimed.
-        "epsilon": claimed if isinstance(claimed, float | int) else None,
-    }
-    return Inputs(about, letters, _departures(values, algorithm))
+    graph = named.build()
+    if facts.graph_sha256 != graph_hash(graph):
+        raise InputError(
+            f"Run {str(path)!r} used another graph than {named.graph!r}; use options "
+            "instead."
+        )
+    if e.clip is None or e.batch is None:
+        raise InputError(
+            f"Folder {str(path)!r} is damaged: it has no clip or no batch."
+        )
+    values = KnownValues(
+        rounds=e.rounds,
+        lr=update.lr,
+        momentum=update.momentum,
+        clip=e.clip,
+        sigma=summary.sigma,
+        batch=e.batch,
+        alpha=update.alpha,
+        parameters=summary.parameters,
+        epsilon=summary.epsilon.claimed_theorem1.finite,
+    )
+    about = replace(_about(named, graph), run=str(path))
+    return Inputs(graph, about, values, tuple(_departures(e, algorithm)))
 
 
-def _letters(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What identifies the graph, and the paper's letters."""
-    graph = build(values["graph"], values["agents"], values["weights"], values["seed"])
-    about = {name: values[name] for name in ("graph", "weights", "seed")}
-    about["graph_sha256"] = graph_hash(graph)
-    letters = {
-        "eta": values["lr"],
-        "beta": values["momentum"],
-        "rho": graph.rho if graph.rho > ROUNDING else 0.0,
-        "N": len(graph),
-        "T": values["rounds"],
-        "C": values["clip"],
-        "w_min": graph.w_min,
-        "B": values["batch"],
-        "alpha": values["alpha"],
-    }
-    return about, letters
+def _about(named: GraphOptions, graph: Graph) -> ExplainedInputs:
+    """What identifies the graph."""
+    return ExplainedInputs(
+        graph=named.graph,
+        weights=named.weights,
+        seed=named.seed,
+        graph_sha256=graph_hash(graph),
+    )
 
 
-def _departures(values: Mapping[str, Any], algorithm: Algorithm) -> list[str]:
+def _departures(e: Experiment, algorithm: Algorithm) -> list[str]:
     """Where a run is not what the theorem is about."""
     notes = []
     if not algorithm.in_theorem2:
         notes.append(
-            "The theorem is about 'dpdl'; this run trained with "
-            f"{values['algorithm']!r}."
+            f"The theorem is about 'dpdl'; this run trained with {e.algorithm!r}."
         )
     notes += algorithm.beyond_theorem2
-    if values["clip_unit"] != "sample":
+    if not make_clip(e).bounds_record:
         notes.append(
             "The theorem clips every sample; the clip unit of this run was "
-            f"{values['clip_unit']!r}."
+            f"{e.clip_unit!r}."
         )
     return notes

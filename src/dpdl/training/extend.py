@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dpdl import __version__
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
-from dpdl.folder.book import read
 from dpdl.folder.ledger import LEDGER, check_rounds, going_on
+from dpdl.folder.ledger_content import read
+from dpdl.folder.run_facts import RunFacts
 from dpdl.folder.states import States
 from dpdl.planning.plan import Plan
 from dpdl.planning.statement import LISTENERS
@@ -29,38 +28,39 @@ def extended(run_dir: Path, e: Experiment, rounds: int) -> Experiment:
         raise InputError(
             f"Run {str(run_dir)!r} has no ledger here, which says what has left: it cannot be extended."
         )
-    book = read(path)
-    check_rounds(run_dir, book, rounds)
+    content = read(path)
+    check_rounds(run_dir, content, rounds)
     _check_average(e, rounds, States(run_dir).last())
-    return replace(e, rounds=rounds, sigma=book.header["sigma"] or e.sigma)
+    return replace(e, rounds=rounds, sigma=content.header.sigma or e.sigma)
 
 
-def pinned(run_dir: Path, e: Experiment, facts: Mapping[str, Any]) -> Experiment:
+def pinned(run_dir: Path, e: Experiment, facts: RunFacts) -> Experiment:
     """The experiment with the sigma of its ledger, if another version of dpdl computed it."""
     path = run_dir / LEDGER
-    if facts.get("version") == __version__ or e.sigma is not None or not path.exists():
+    if facts.version == __version__ or e.sigma is not None or not path.exists():
         return e
-    return replace(e, sigma=read(path).header["sigma"] or None)
+    return replace(e, sigma=read(path).header.sigma or None)
 
 
 def price(p: Plan, run_dir: Path) -> str:
     """What an extension costs against the threat that was asked for: one sentence."""
-    book = going_on(run_dir / LEDGER, p.public)
-    if book is None:
+    content = going_on(run_dir / LEDGER, p.public)
+    if content is None:
         return "Nothing has left yet."
     done, e = States(run_dir).last(), p.experiment
-    before = book.billed(done)
+    before = content.charged(done)
     end = e.rounds
     if p.allowance:
         end = min(end, done + max(0, p.allowance.rounds - before))
     # As it was stated before: a proof may depend on how many rounds were planned.
     stated = p.stated
-    planned = replace(stated.privacy, rounds=book.rounds or stated.privacy.rounds)
-    now = replace(stated, privacy=planned).epsilon(book.billed())
+    planned = replace(stated.privacy, rounds=content.rounds or stated.privacy.rounds)
+    now = replace(stated, privacy=planned).epsilon(content.charged())
     then = stated.epsilon(before + end - done)
     return (
-        f"From round {book.last} to round {end} with sigma = {p.privacy.sigma:.4g}: epsilon goes from {now} to "
-        f"{then}, delta = {e.delta:g}, against {LISTENERS[threat(e.threat).kind]}."
+        f"From round {content.last} to round {end} with sigma = {p.privacy.sigma:.4g}: "
+        f"epsilon goes from {now} to {then}, delta = {e.delta:g}, against "
+        f"{LISTENERS[threat(e.threat).kind]}."
     )
 
 

@@ -93,7 +93,7 @@ class Loop:
         self._done = start.round if start else 0
         self._ledger = Ledger(folder.path / LEDGER, p, repeatable) if folder else None
         opened = self._ledger.open(self._done) if self._ledger else self._done
-        self.billed = self._control.share(opened)  # rounds that were paid for
+        self.charged = self._control.share(opened)  # rounds that count for privacy
         self.end = self._last_round()
         self._opened = time.perf_counter()
         self._began = self._opened - (start.seconds if start else 0.0)
@@ -118,7 +118,7 @@ class Loop:
         if p.allowance is None:
             return p.experiment.rounds
         return min(
-            p.experiment.rounds, self._done + max(0, p.allowance.rounds - self.billed)
+            p.experiment.rounds, self._done + max(0, p.allowance.rounds - self.charged)
         )
 
     def run(self, until: int | None = None) -> Tensor | None:
@@ -188,7 +188,7 @@ class Loop:
             raise Interrupted(
                 f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}{self._advice()}"
             )
-        self.billed += 1
+        self.charged += 1
 
     def timing(self) -> Timing:
         """Seconds of this process, and how many of them went into evaluation."""
@@ -217,7 +217,7 @@ class Loop:
             score=agent_scores(self.job.plan.task.score, scores, average),
             consensus_distance=consensus_distance(models),
             diagnostics=reports.diagnostics,
-            epsilon=self.job.stated.epsilon(self.billed),
+            epsilon=self.job.stated.epsilon(self.charged),
             bytes_sent=sum(sent),
             broken_gradients=broken,
             seconds=round(time.perf_counter() - self._began, 3),

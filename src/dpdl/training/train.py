@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from torch import Tensor, nn
 
+from dpdl import __version__
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.ledger import LEDGER, going_on
 from dpdl.folder.metrics import Metrics
+from dpdl.folder.run_facts import FORMAT, RunFacts
 from dpdl.folder.run_folder import RunFolder
+from dpdl.folder.run_graph import graph_hash
 from dpdl.folder.states import States
 from dpdl.folder.summary import Summary, Timing
 from dpdl.graph import Graph
@@ -40,7 +42,6 @@ from dpdl.training.recording import RecordingRequest, check, recording_request_i
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport
 
-SITE_HASHES = "site_sha256"
 """Where experiment.json has the hashes of the records of the agents that were hosted there."""
 
 
@@ -159,9 +160,8 @@ def replan(
     Other data than it was started with are refused.
     """
     experiment, facts = RunFolder(run_dir).read()
-    if (
-        "records" not in facts["experiment"]
-    ):  # an older version, in which all numbers of records were public
+    if "records" not in facts.experiment:
+        # An older version, in which all numbers of records were public.
         experiment = replace(experiment, records=EXACT)
     experiment = (
         pinned(run_dir, experiment, facts)
@@ -169,10 +169,13 @@ def replan(
         else extended(run_dir, experiment, rounds)
     )
     p = plan(experiment, progress=progress, **objects)
-    for name, value in _facts(p).items():
-        if facts.get(name) != value:
+    planned = _facts(p)
+    for name in ("data_sha256", "graph_sha256", "model_shapes"):
+        before, now = getattr(facts, name), getattr(planned, name)
+        if before != now:
             raise InputError(
-                f"Run {str(run_dir)!r} was started with another {name}: {facts.get(name)}, not {value}."
+                f"Run {str(run_dir)!r} was started with another {name}: {before}, not "
+                f"{now}."
             )
     return p
 
@@ -239,16 +242,14 @@ def _ignore(t: int, metrics: Metrics | None) -> None:
 
 
 def _created(home: Path, p: Plan, agents: Sequence[int]) -> RunFolder:
-    facts = _facts(p)
-    if hashes := p.source.hashes(agents):
-        facts[SITE_HASHES] = hashes
-    return RunFolder.create(home, facts, p.experiment)
+    hashes = p.source.hashes(agents)
+    return RunFolder.create(home, replace(_facts(p), site_sha256=hashes or None))
 
 
 def check_site_hashes(folder: RunFolder, p: Plan, agents: Sequence[int]) -> None:
     """Refuse other records at the sites hosted here than the run was started with."""
     _, facts = folder.read()
-    before = facts.get(SITE_HASHES, {})
+    before = facts.site_sha256 or {}
     for agent, found in p.source.hashes(agents).items():
         if before.get(agent, found) != found:
             raise InputError(
@@ -285,7 +286,7 @@ def _run(p: Plan, job: Job, here: Place) -> Result | Paused | None:
         raise PrivacyRefused(_spent(p, 0))
     place = str(folder.path) if folder else None
     last, timing = loop.metrics[-1], loop.timing()
-    summary = summarise(p, last, loop.billed, place, loop.ledger_head)
+    summary = summarise(p, last, loop.charged, place, loop.ledger_head)
     if folder:
         folder.finish(summary, timing)
     stopped = _spent(p, loop.end) if loop.end < p.experiment.rounds else None
@@ -300,14 +301,16 @@ def _spent(p: Plan, end: int) -> str:
     )
 
 
-def _facts(p: Plan) -> dict[str, Any]:
-    """What must be the same when a run is resumed."""
-    graph = hashlib.sha256(p.graph.W.tobytes()).hexdigest()
-    return {
-        "data_sha256": p.source.fingerprint,
-        "graph_sha256": graph,
-        "model_shapes": p.task.shapes,
-    }
+def _facts(p: Plan) -> RunFacts:
+    """What is written when a run starts, and compared when it is resumed."""
+    return RunFacts(
+        format=FORMAT,
+        version=__version__,
+        data_sha256=p.source.fingerprint,
+        graph_sha256=graph_hash(p.graph),
+        model_shapes={name: tuple(of) for name, of in p.task.shapes.items()},
+        experiment=p.experiment.to_json(),
+    )
 
 
 def _here(result: Result | Paused | None) -> Result:

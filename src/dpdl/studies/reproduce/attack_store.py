@@ -13,6 +13,7 @@ from dpdl.folder.attack_facts import PaperRow, PlaceFacts
 from dpdl.folder.files import read_record, write_json
 from dpdl.paper import tables
 from dpdl.paper.cells import Place, places
+from dpdl.studies.reproduce.printed import Count
 
 
 def path_of(out: Path, place: Place) -> Path:
@@ -39,7 +40,7 @@ def compared(out: Path, chosen: Iterable[Place]) -> list[PaperRow]:
     return [row for result in results if result for row in result.paper]
 
 
-def count(out: Path) -> dict[str, int]:
+def count(out: Path) -> Count:
     """How many numbers of the attack tables were measured; a cell is one metric of one row."""
     measured = {
         (row.dataset, row.graph, row.agents, row.scenario, metric)
@@ -47,6 +48,8 @@ def count(out: Path) -> dict[str, int]:
         for metric, both in row.metrics.items()
         if both.ours is not None
     }
-    about = ("dataset", "graph", "agents", "scenario", "metric")
-    wanted = {tuple(cell[name] for name in about) for cell in tables()["attack"]}
-    return {"measured": len(wanted & measured), "of": len(wanted)}
+    wanted = {
+        (cell.dataset, cell.graph, cell.agents, cell.scenario, cell.metric)
+        for cell in tables().attack
+    }
+    return Count(len(wanted & measured), len(wanted))

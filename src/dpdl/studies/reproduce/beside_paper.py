@@ -2,153 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+from dpdl.folder.cell_results import CellResult, SeedResult
 from dpdl.paper.cells import Cell, claim, published, select
-from dpdl.studies.reproduce import attack_store, store
-from dpdl.studies.reproduce.recipes import BEYOND, MODES
+from dpdl.privacy.epsilon import UNKNOWN, Epsilon
+from dpdl.report.compared_cells import ComparedCell, MeasuredCell, Ranking
+from dpdl.studies.reproduce import attack_store, cell_store
+from dpdl.studies.reproduce.printed import BestProven, PrintedCells, PrintedStatus
+from dpdl.studies.reproduce.recipes import BEYOND, MODES, SOUND
+
+
+def measured(
+    out: Path, cells: Iterable[Cell], modes: Iterable[str]
+) -> list[MeasuredCell]:
+    """The cells that were measured, each beside the paper's number, with its curves.
+
+    An algorithm beyond the paper stands beside the paper's claim for DPDL.
+    """
+    cells = list(cells)
+    found = (
+        (cell, mode, cell_store.read(out, cell, mode))
+        for mode in modes
+        for cell in cells
+    )
+    return [_measured(cell, mode, result) for cell, mode, result in found if result]
 
 
 def compared(
     out: Path, cells: Iterable[Cell], modes: Iterable[str]
-) -> list[dict[str, Any]]:
-    """The measured cells.
+) -> list[ComparedCell]:
+    """The same without curves."""
+    return [one.compared for one in measured(out, cells, modes)]
 
-    Paper, ours, difference, whether it is within the paper's spread, and their curves.
 
-    An algorithm beyond the paper stands beside the paper's claim for DPDL.
-    """
-    found = (
-        (cell, mode, store.read(out, cell, mode)) for mode in modes for cell in cells
+def _measured(cell: Cell, mode: str, result: CellResult) -> MeasuredCell:
+    difference = round(result.ours - result.paper, 2)
+    runs = result.runs.values()
+    row = ComparedCell(
+        *cell,
+        mode=mode,
+        ours=result.ours,
+        spread=result.spread,
+        paper=result.paper,
+        paper_spread=result.paper_spread,
+        difference=difference,
+        within=abs(difference) <= result.paper_spread,
+        beyond=cell.algorithm in BEYOND,
+        proven=largest_proven(runs),
+        seeds=tuple(sorted(map(int, result.runs))),
+        note=result.note,
     )
-    return [_compared(cell, mode, result) for cell, mode, result in found if result]
+    return MeasuredCell(row, tuple(run.curve for run in runs if run.curve))
 
 
-def _compared(cell: Cell, mode: str, result: store.CellResult) -> dict[str, Any]:
-    difference, runs = (
-        round(result["ours"] - result["paper"], 2),
-        result["runs"].values(),
-    )
-    return {
-        **cell._asdict(),
-        "mode": mode,
-        **{name: result[name] for name in ("ours", "spread", "paper", "paper_spread")},
-        "difference": difference,
-        "within": abs(difference) <= result["paper_spread"],
-        "beyond": cell.algorithm in BEYOND,
-        "proven": _proven(runs),
-        "seeds": sorted(map(int, result["runs"])),
-        "note": result.get("note"),
-        "curves": [run["curve"] for run in runs if run.get("curve")],
-    }
+def largest_proven(runs: Iterable[SeedResult]) -> Epsilon:
+    """The largest epsilon against an eavesdropper; unknown when that of one run is."""
+    values = [run.proven.value for run in runs]
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return UNKNOWN
+    return Epsilon(max(known))
 
 
-def _proven(runs: Iterable[Mapping[str, Any]]) -> float | str | None:
-    """The largest epsilon against an eavesdropper, or `unbounded`.
-
-    None when one is not recorded.
-    """
-    found = [(run["epsilon"] or {}).get("eavesdropper") for run in runs]
-    return (
-        None
-        if None in found
-        else max(found, key=lambda epsilon: (isinstance(epsilon, str), epsilon))
-    )
-
-
-def without_curves(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For those who want numbers."""
-    return [
-        {name: value for name, value in row.items() if name != "curves"} for row in rows
-    ]
-
-
-def rankings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Where all five algorithms were measured: their order in the paper and ours, best first."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+# ------------------------------------------------------------------ conclusions
+def rankings(rows: Iterable[ComparedCell]) -> list[Ranking]:
+    """Where all five algorithms were measured: their order in the paper and ours."""
+    groups: dict[tuple[str, Cell], list[ComparedCell]] = {}
     for row in rows:
-        if not row["beyond"]:
-            key = (row["mode"], *(row[name] for name in Cell._fields[:-1]))
-            groups.setdefault(key, []).append(row)
+        if not row.beyond:
+            groups.setdefault((row.mode, row.cell.of_dpdl), []).append(row)
     every = {cell.algorithm for cell in published()}
-    found = []
-    for key, group in groups.items():
-        if {row["algorithm"] for row in group} == every:
-            paper, ours = (
-                [row["algorithm"] for row in sorted(group, key=lambda row: -row[whose])]
-                for whose in ("paper", "ours")
-            )
-            place = dict(zip(("mode", *Cell._fields[:-1]), key, strict=True))
-            found.append(
-                {
-                    **place,
-                    "paper": paper,
-                    "ours": ours,
-                    "agrees": paper == ours,
-                    "same_best": paper[0] == ours[0],
-                }
-            )
-    return found
-
-
-def proven(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Mode sound.
-
-    The paper's claim for DPDL, and the best that we measured at that epsilon, proven.
-    """
-    best: dict[Cell, Mapping[str, Any]] = {}
-    for row in rows:
-        place = Cell(**{name: row[name] for name in Cell._fields})._replace(
-            algorithm="dpdl"
-        )
-        if row["mode"] == "sound" and (
-            place not in best or row["ours"] > best[place]["ours"]
-        ):
-            best[place] = row
     return [
-        {
-            **{name: row[name] for name in (*Cell._fields, "ours")},
-            "claimed": claim(place).accuracy,
-            "reached": row["ours"] >= claim(place).accuracy,
-        }
-        for place, row in best.items()
+        _ranking(mode, place, group)
+        for (mode, place), group in groups.items()
+        if {row.algorithm for row in group} == every
     ]
 
 
+def _ranking(mode: str, place: Cell, rows: Sequence[ComparedCell]) -> Ranking:
+    paper = [row.algorithm for row in sorted(rows, key=lambda row: -row.paper)]
+    ours = [row.algorithm for row in sorted(rows, key=lambda row: -row.ours)]
+    return Ranking(
+        mode,
+        *place[:-1],
+        paper=tuple(paper),
+        ours=tuple(ours),
+        agrees=paper == ours,
+        same_best=paper[0] == ours[0],
+    )
+
+
+def best_proven(rows: Iterable[ComparedCell]) -> list[BestProven]:
+    """The paper's claim for DPDL, and the best accuracy that we measured in mode sound."""
+    best: dict[Cell, ComparedCell] = {}
+    for row in rows:
+        place = row.cell.of_dpdl
+        if row.mode == SOUND and (place not in best or row.ours > best[place].ours):
+            best[place] = row
+    return [_beside_claim(place, row) for place, row in best.items()]
+
+
+def _beside_claim(place: Cell, row: ComparedCell) -> BestProven:
+    claimed = claim(place).accuracy
+    reached = row.ours >= claimed
+    return BestProven(*row.cell, ours=row.ours, claimed=claimed, reached=reached)
+
+
+def concluded(rows: Sequence[ComparedCell]) -> PrintedCells:
+    """Cells, and what follows from them."""
+    return PrintedCells(tuple(rows), tuple(rankings(rows)), tuple(best_proven(rows)))
+
+
+# ------------------------------------------------------------------ status
 def status(
-    out: Path, words: str = "", modes: Iterable[str] = tuple(MODES)
-) -> dict[str, Any]:
-    """What was measured of the cells that fit the words, in some modes.
-
-    The counts are of everything.
-    """
+    out: Path, text: str = "", modes: Iterable[str] = tuple(MODES)
+) -> PrintedStatus:
+    """What was measured of the selected cells, in some modes; the counts are of everything."""
     rows = compared(out, every_cell(), MODES)
-    measured = {
-        mode: sum(row["mode"] == mode and not row["beyond"] for row in rows)
-        for mode in MODES
-    }
     counts = {
-        "measured": measured,
-        "of": len(published()),
-        "attacks": attack_store.count(out),
+        mode: sum(row.mode == mode and not row.beyond for row in rows) for mode in MODES
     }
-    chosen, modes = set(every_cell(words)), set(modes)
-    rows = [
-        row
-        for row in rows
-        if row["mode"] in modes
-        and Cell(*(row[name] for name in Cell._fields)) in chosen
-    ]
-    return {
-        **counts,
-        "cells": without_curves(rows),
-        "rankings": rankings(rows),
-        "proven": proven(rows),
-    }
+    chosen, wanted = set(every_cell(text)), set(modes)
+    selected = [row for row in rows if row.mode in wanted and row.cell in chosen]
+    found = concluded(selected)
+    return PrintedStatus(
+        measured=counts,
+        of=len(published()),
+        attacks=attack_store.count(out),
+        cells=found.cells,
+        rankings=found.rankings,
+        proven=found.proven,
+    )
 
 
-def every_cell(words: str = "") -> list[Cell]:
-    """Of the paper, and beyond it, that fits the words."""
-    return select(None, words, BEYOND, named=False)
+def every_cell(text: str = "") -> list[Cell]:
+    """All cells of the paper, and those beyond it, that fit the text."""
+    return select(None, text, BEYOND, named=False)

@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
+
+from dpdl.folder.cell_results import Curve
+from dpdl.folder.metrics import Metrics
 
 MOST = 40
 """Rounds of one curve; a recipe evaluates about 20."""
+Item = TypeVar("Item")
 
-Curve = dict[str, list[Any]]
 
+def curve_of(metrics: Sequence[Metrics]) -> Curve | None:
+    """Training losses and the accuracy of the average model, over rounds that were evaluated.
 
-def curve_of(metrics: Sequence[Mapping[str, Any]]) -> Curve | None:
-    """Training loss over rounds, the mean of the agents with the lowest and the highest.
-
-    Accuracy of the average model.
-
-    Losses have 4 digits after the point, or are None where no agent had a finite one; accuracies
-    are in percent. None when nothing was evaluated.
+    Losses have four digits after the point, accuracies are in percent with two. None when nothing
+    was evaluated.
     """
-    kept = _thinned(metrics)
+    kept = thinned(metrics)
     if not kept:
         return None
-    losses = {
-        name: [_short(m["train_loss"][of]) for m in kept] for name, of in LOSSES.items()
-    }
-    accuracies = [round(100 * m["accuracy"]["average_model"], 2) for m in kept]
-    return {"rounds": [m["round"] for m in kept], **losses, "accuracy": accuracies}
+    losses = [one.train_loss for one in kept]
+    return Curve(
+        rounds=tuple(one.round for one in kept),
+        loss=tuple(_short(loss.mean) for loss in losses),
+        lowest=tuple(_short(loss.min) for loss in losses),
+        highest=tuple(_short(loss.max) for loss in losses),
+        accuracy=tuple(percent(one.score.average_model) for one in kept),
+    )
 
 
-LOSSES = {"loss": "mean", "lowest": "min", "highest": "max"}
+def percent(share: float) -> float:
+    """A share of 1 in percent, with two digits after the point."""
+    return round(100 * share, 2)
 
 
 def _short(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _thinned(metrics: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """At most `MOST` of them, evenly, with the first and the last."""
-    if len(metrics) <= MOST:
-        return list(metrics)
-    return [metrics[k * (len(metrics) - 1) // (MOST - 1)] for k in range(MOST)]
+def thinned(items: Sequence[Item], most: int = MOST) -> list[Item]:
+    """At most so many of them, evenly spaced, with the first and the last."""
+    if len(items) <= most:
+        return list(items)
+    return [items[k * (len(items) - 1) // (most - 1)] for k in range(most)]

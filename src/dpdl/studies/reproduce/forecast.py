@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from dpdl.studies.pool_messages import Ending
+from dpdl.studies.reproduce.printed import ForecastRun, PrintedForecast
+
+Printed = TypeVar("Printed")
 
 
 class Forecast(NamedTuple):
@@ -19,6 +22,11 @@ class Forecast(NamedTuple):
         """Seconds until all of it is done."""
         return sum(self.seconds.values()) / self.jobs
 
+    def printed(self) -> PrintedForecast:
+        """In whole seconds, for JSON."""
+        runs = tuple(ForecastRun(name, round(s)) for name, s in self.seconds.items())
+        return PrintedForecast(runs, round(self.total / 60, 1), self.jobs)
+
 
 class Beginning(NamedTuple):
     """What is about to be run."""
@@ -27,10 +35,10 @@ class Beginning(NamedTuple):
     untuned: int = 0  # runs of algorithms for which no step size was searched
 
 
-class Reproduced(NamedTuple):
+class Reproduced(NamedTuple, Generic[Printed]):
     """What there is now, and how the runs of this time ended."""
 
-    facts: dict[str, Any]
+    facts: Printed
     endings: Mapping[str, Ending]
 
 

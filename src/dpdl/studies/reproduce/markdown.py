@@ -2,72 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from dpdl.paper.cells import algorithms_of_paper
-from dpdl.studies.reproduce.recipes import BEYOND
+from dpdl.paper.cells import DPDL, algorithms_of_paper
+from dpdl.report.compared_cells import ComparedCell, proven_text
+from dpdl.studies.reproduce.recipes import ALGORITHM1, BEYOND
 
-Row = Mapping[str, Any]
+Line = Mapping[str, ComparedCell]
+"""The cells of one graph and epsilon, by algorithm."""
 
 
-def tables(rows: Iterable[Row]) -> dict[str, str]:
+def tables(rows: Iterable[ComparedCell]) -> dict[str, str]:
     """Title -> table: ours, with the spread of several seeds, and the paper's in parentheses."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[ComparedCell]] = {}
     for row in rows:
         groups.setdefault(_title(row), []).append(row)
     return {title: _table(group) for title, group in groups.items()}
 
 
-def _title(row: Row) -> str:
-    return (
-        f"{row['mode']}: {row['dataset']}, N = {row['agents']}, alpha_d = "
-        f"{row['alpha_d']:g}"
-    )
+def _title(row: ComparedCell) -> str:
+    place = f"{row.dataset}, N = {row.agents}, alpha_d = {row.alpha_d:g}"
+    return f"{row.mode}: {place}"
 
 
-def _table(rows: list[Row]) -> str:
+def _table(rows: Sequence[ComparedCell]) -> str:
     """A line for every graph and epsilon, a column for every algorithm."""
-    measured = {row["algorithm"] for row in rows}
-    algorithms = [
-        name for name in [*algorithms_of_paper(), *BEYOND] if name in measured
-    ]
-    claims = any(row["mode"] == "algorithm1" for row in rows)
-    lines: dict[tuple[str, float], dict[str, Row]] = {}
-    for row in sorted(rows, key=lambda row: (row["graph"], row["epsilon"])):
-        lines.setdefault((row["graph"], row["epsilon"]), {})[row["algorithm"]] = row
-    head = [
-        "graph",
-        "epsilon",
-        *(f"`{name}`" for name in algorithms),
-        *(["proven epsilon"] if claims else []),
-    ]
+    present = {row.algorithm for row in rows}
+    algorithms = [name for name in [*algorithms_of_paper(), *BEYOND] if name in present]
+    lines: dict[tuple[str, float], dict[str, ComparedCell]] = {}
+    for row in sorted(rows, key=lambda row: (row.graph, row.epsilon)):
+        lines.setdefault((row.graph, row.epsilon), {})[row.algorithm] = row
+    head = ["graph", "epsilon", *(f"`{name}`" for name in algorithms)]
     body = [
-        [
-            graph,
-            f"{epsilon:g}",
-            *(_words(line.get(name)) for name in algorithms),
-            *([_proven(line)] if claims else []),
-        ]
+        [graph, f"{epsilon:g}", *(_cell(line.get(name)) for name in algorithms)]
         for (graph, epsilon), line in lines.items()
     ]
-    return "\n".join(
-        f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *body]
-    )
+    if any(row.mode == ALGORITHM1 for row in rows):
+        head.append("proven epsilon")
+        for cells, line in zip(body, lines.values(), strict=True):
+            cells.append(_proven(line))
+    every = [head, ["---"] * len(head), *body]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in every)
 
 
-def _words(row: Row | None) -> str:
+def _cell(row: ComparedCell | None) -> str:
     if row is None:
         return "-"
-    spread = "" if row["spread"] is None else f" ± {row['spread']:.1f}"
-    return f"{row['ours']:.1f}{spread}" + (
-        "" if row["beyond"] else f" ({row['paper']:.1f})"
-    )
+    spread = "" if row.spread is None else f" ± {row.spread:.1f}"
+    paper = "" if row.beyond else f" ({row.paper:.1f})"
+    return f"{row.ours:.1f}{spread}{paper}"
 
 
-def _proven(line: Mapping[str, Row]) -> str:
+def _proven(line: Line) -> str:
     """Algorithm 1 claims its epsilon; this is what it proves."""
-    epsilon = line["dpdl"]["proven"]
-    if not isinstance(epsilon, float):
-        return "-" if epsilon is None else str(epsilon)
-    return f"{epsilon:.3g}" if epsilon < 1000 else f"{epsilon:,.0f}"
+    epsilon = line[DPDL].proven
+    return proven_text(epsilon) if epsilon.known else "-"

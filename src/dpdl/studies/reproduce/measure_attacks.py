@@ -1,4 +1,7 @@
-"""The paper's attack tables, made again: one place after the other, each kept when it is there."""
+"""The paper's attack tables, made again: one place after the other.
+
+The result of a place is kept as soon as it is there.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,10 @@ from dpdl.studies.attack_watch import AttackWatch
 from dpdl.studies.pool import at_once
 from dpdl.studies.pool_messages import Ending, EndState
 from dpdl.studies.reproduce import attack_store
-from dpdl.studies.reproduce.clock import Clock, clock_of, fitting
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
+from dpdl.studies.reproduce.printed import PrintedAttacks
 from dpdl.studies.reproduce.request import ReproductionRequest
+from dpdl.studies.reproduce.run_times import RunTimes, fitting, run_times
 from dpdl.training.interrupt import Interrupted, deadline
 
 SEED = 0
@@ -32,10 +36,10 @@ GUESS = {"mnist": 30.0, "cifar10": 300.0}
 Attack = Callable[[Place, Path, AttackRequest, AttackWatch], AttackFacts]
 
 
-def seconds_of(place: Place, clock: Clock) -> float:
+def seconds_of(place: Place, times: RunTimes) -> float:
     """For a place on one core: its runs, and the attack on them."""
     runs = experiments(place, SEED).values()
-    trained = sum(clock.seconds(e.resolved()) for e in runs)
+    trained = sum(times.seconds(e.resolved()) for e in runs)
     return trained + CASES * GUESS[place.dataset]
 
 
@@ -46,7 +50,7 @@ class AttackTools:
 
     attack: Attack = attack_paper
     request: AttackRequest = field(default_factory=AttackRequest)
-    seconds: Callable[[Place, Clock], float] = seconds_of
+    seconds: Callable[[Place, RunTimes], float] = seconds_of
 
 
 PAPER = AttackTools()
@@ -63,18 +67,18 @@ def measure_attacks(
     watch: AttackWatch,
     announce: Announce = lambda beginning: None,
     tools: AttackTools = PAPER,
-) -> Reproduced:
-    """Attack the places that are missing, and put all that were asked for beside the paper's."""
+) -> Reproduced[PrintedAttacks]:
+    """Attack the places that are missing, and put all requested ones beside the paper's."""
     wanted, forecast = _work(request, tools)
     if wanted:
         announce(Beginning(forecast))
     endings = _perform(wanted, forecast.jobs, request, watch, tools)
     chosen = _chosen(request)
     there = [place for place in chosen if attack_store.read(request.out, place)]
-    facts = {
-        "cells": [row.to_json() for row in attack_store.compared(request.out, chosen)],
-        "files": [str(attack_store.path_of(request.out, place)) for place in there],
-    }
+    facts = PrintedAttacks(
+        cells=tuple(attack_store.compared(request.out, chosen)),
+        files=tuple(str(attack_store.path_of(request.out, place)) for place in there),
+    )
     return Reproduced(facts, endings)
 
 
@@ -87,10 +91,10 @@ def _work(
 ) -> tuple[list[Place], Forecast]:
     """The places that are missing and fit into the time, and how long they should take."""
     _refuse_needless(request)
-    chosen, clock = _chosen(request), clock_of(request.out)
+    chosen, times = _chosen(request), run_times(request.out)
     jobs = at_once(request.jobs, cores())
     missing = [one for one in chosen if attack_store.read(request.out, one) is None]
-    seconds = {place: tools.seconds(place, clock) for place in missing}
+    seconds = {place: tools.seconds(place, times) for place in missing}
     alone = [seconds[place] / jobs for place in missing]
     wanted = fitting(missing, alone, 1, request.minutes)
     by_name = {folder_of(place, SEED): seconds[place] for place in wanted}
@@ -116,11 +120,11 @@ def _perform(
     found = {folder_of(place, SEED): Ending(EndState.INTERRUPTED) for place in wanted}
     try:
         with deadline(request.minutes) as over:
-            asked = replace(tools.request, jobs=jobs, stop=over)
+            with_stop = replace(tools.request, jobs=jobs, stop=over)
             for place, name in zip(wanted, found, strict=True):
                 try:
-                    facts = tools.attack(place, request.runs / name, asked, watch)
-                    result = kept(facts, place, asked.effort)
+                    facts = tools.attack(place, request.runs / name, with_stop, watch)
+                    result = kept(facts, place, with_stop.effort)
                     attack_store.add(request.out, place, result)
                     found[name] = Ending(EndState.DONE)
                 except RunFailed as failure:

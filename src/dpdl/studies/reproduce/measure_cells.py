@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.paper import FIGURES
 from dpdl.paper.cells import Cell, algorithms_of_paper, select
+from dpdl.report.compared_cells import MeasuredCell
 from dpdl.studies.pool import PoolWatch, at_once
 from dpdl.studies.pool_messages import Ending
 from dpdl.studies.reproduce import beside_paper, queue
-from dpdl.studies.reproduce.clock import Clock, clock_of
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
-from dpdl.studies.reproduce.queue import Wanted
+from dpdl.studies.reproduce.printed import PrintedCells
+from dpdl.studies.reproduce.queue import CellRun
 from dpdl.studies.reproduce.recipes import BEYOND, MODES, PAPER, WITHOUT, Recipes, has
 from dpdl.studies.reproduce.request import ReproductionRequest
+from dpdl.studies.reproduce.run_times import RunTimes, run_times
 
 
-class Work(NamedTuple):
-    """The cells that were asked for, and what is to be run of them."""
+class CellWork(NamedTuple):
+    """The cells that were requested, and what is to be run of them."""
 
     cells: list[Cell]
     modes: list[str]
-    wanted: list[Wanted]
+    wanted: list[CellRun]
     others: int  # cells of a figure that were measured with other recipes
-    clock: Clock
+    times: RunTimes
 
     def forecast(self, jobs: int | None) -> Forecast:
         """How long it should take."""
-        seconds = {one.name: self.clock.seconds(one.experiment) for one in self.wanted}
+        seconds = {one.name: self.times.seconds(one.experiment) for one in self.wanted}
         return Forecast(seconds, at_once(jobs, max(1, len(seconds))))
 
 
@@ -46,36 +49,32 @@ def measure_cells(
     announce: Announce = lambda beginning: None,
     recipes: Recipes = PAPER,
     progress: bool = False,
-) -> Reproduced:
-    """Run what is missing of the cells that were asked for, and put all of them beside the paper's.
+) -> Reproduced[PrintedCells]:
+    """Run what is missing of the requested cells, and put all of them beside the paper's.
 
     With `progress`, data sets are fetched with a progress bar.
     """
     work = work_for(request, recipes)
     endings = _perform(work, request, watch, announce, recipes, progress)
     rows = beside_paper.compared(request.out, work.cells, work.modes)
-    facts: dict[str, Any] = {
-        "cells": beside_paper.without_curves(rows),
-        "rankings": beside_paper.rankings(rows),
-        "proven": beside_paper.proven(rows),
-    }
+    facts = beside_paper.concluded(rows)
     if request.table in FIGURES:
-        facts["figures"] = draw_figures(request.table, work.modes, request)
-        facts["other_recipe"] = work.others
+        figures = draw_figures(request.table, work.modes, request)
+        facts = replace(facts, figures=figures, other_recipe=work.others)
     return Reproduced(facts, endings)
 
 
-def work_for(request: ReproductionRequest, recipes: Recipes = PAPER) -> Work:
-    """The cells that were asked for; those of them that are missing and fit into the time."""
+def work_for(request: ReproductionRequest, recipes: Recipes = PAPER) -> CellWork:
+    """The requested cells; those of them that are missing and fit into the time."""
     modes = request.chosen_modes()
     cells = select(request.table, request.cells, BEYOND)
     if not any(has(cell, mode) for cell in cells for mode in modes):
         raise InputError(WITHOUT)
     wanted, others = _missing(cells, modes, request, recipes)
-    clock = clock_of(request.out)
+    times = run_times(request.out)
     jobs = at_once(request.jobs, max(1, len(wanted)))
-    fitting = queue.within(wanted, clock, jobs, request.minutes)
-    return Work(cells, modes, fitting, others, clock)
+    fitting = queue.within(wanted, times, jobs, request.minutes)
+    return CellWork(cells, modes, fitting, others, times)
 
 
 def _missing(
@@ -83,7 +82,7 @@ def _missing(
     modes: Sequence[str],
     request: ReproductionRequest,
     recipes: Recipes,
-) -> tuple[list[Wanted], int]:
+) -> tuple[list[CellRun], int]:
     """What to run, and how many cells were measured with other recipes.
 
     A figure shows such cells as they are; a table refuses them.
@@ -101,7 +100,7 @@ def _missing(
 
 
 def _perform(
-    work: Work,
+    work: CellWork,
     request: ReproductionRequest,
     watch: PoolWatch,
     announce: Announce,
@@ -127,24 +126,26 @@ def draw_figures(
     figure: str, modes: Sequence[str], request: ReproductionRequest
 ) -> dict[str, str | None]:
     """Mode -> the picture of a figure; None when no cell of it has a curve."""
-    from dpdl.report.convergence import draw_convergence
-
     queue.recall_curves(select(figure), modes, request.out, request.runs)
     found: dict[str, str | None] = dict.fromkeys(modes)
     for mode in modes:
-        rows = figure_rows(figure, mode, request.out)
-        if rows:
+        cells = cells_with_curves(figure, mode, request.out)
+        if cells:
             path = request.out / names.FIGURES / names.figure_of(mode, figure)
             path.parent.mkdir(parents=True, exist_ok=True)
-            algorithms = algorithms_of_paper()
-            found[mode] = str(
-                draw_convergence(rows, algorithms, path, mode, MODES[mode])
-            )
+            found[mode] = str(_draw(cells, path, mode))
     return found
 
 
-def figure_rows(figure: str, mode: str, out: Path) -> list[dict[str, Any]]:
-    """All cells of a figure that have a curve, whichever were asked for now."""
+def _draw(cells: Sequence[MeasuredCell], path: Path, mode: str) -> Path:
+    from dpdl.report.convergence import draw_convergence
+
+    return draw_convergence(cells, algorithms_of_paper(), path, mode, MODES[mode])
+
+
+def cells_with_curves(figure: str, mode: str, out: Path) -> list[MeasuredCell]:
+    """All cells of a figure that have a curve, also those that were not requested now."""
     from dpdl.report.convergence import drawable
 
-    return list(filter(drawable, beside_paper.compared(out, select(figure), [mode])))
+    found = beside_paper.measured(out, select(figure), [mode])
+    return [cell for cell in found if drawable(cell)]

@@ -1,7 +1,7 @@
-"""The queue: cells and seeds that are missing, the most telling first, in parallel processes.
+"""The queue: runs of cells that are missing, the most informative first, in parallel processes.
 
-A run that was interrupted goes on, one that is finished is never done again, and results are
-written as they come.
+An interrupted run is continued, a finished one is never repeated, and each result is written as
+soon as its run has ended.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.paper.cells import Cell
 from dpdl.studies.pool import PoolWatch, at_once, run_many
 from dpdl.studies.pool_messages import Ending, EndState, News, PooledRun
-from dpdl.studies.reproduce import store
-from dpdl.studies.reproduce.clock import Clock, fitting
+from dpdl.studies.reproduce import cell_store
 from dpdl.studies.reproduce.recipes import PAPER, Recipes, has
+from dpdl.studies.reproduce.run_times import RunTimes, fitting
+from dpdl.studies.reproduce.seed_results import seed_result
 from dpdl.training.interrupt import Interrupted, deadline
 
 
-class Wanted(NamedTuple):
-    """One run."""
+class CellRun(NamedTuple):
+    """The run of one seed of a cell, in one mode."""
 
     cell: Cell
     mode: str
@@ -49,16 +50,16 @@ def missing(
     seeds: int,
     out: Path,
     recipes: Recipes = PAPER,
-) -> list[Wanted]:
+) -> list[CellRun]:
     """What was not measured yet: all cells with the first seed, then all with the second."""
     found = []
     for seed, cell, mode in itertools.product(range(seeds), list(cells), modes):
         if has(cell, mode):
             e = recipes.experiment(cell, mode, seed)
-            store.refuse_other(out, cell, mode, e)
-            before = store.read(out, cell, mode)
-            if not before or str(seed) not in before["runs"]:
-                found.append(Wanted(cell, mode, e))
+            cell_store.refuse_other(out, cell, mode, e)
+            before = cell_store.read(out, cell, mode)
+            if not before or str(seed) not in before.runs:
+                found.append(CellRun(cell, mode, e))
     return found
 
 
@@ -66,25 +67,28 @@ def with_other_recipes(
     cells: Iterable[Cell], mode: str, out: Path, recipes: Recipes = PAPER
 ) -> list[Cell]:
     """Those whose results were measured with other settings than the recipe has now."""
-    known = [cell for cell in cells if has(cell, mode)]
-    return [
-        cell
-        for cell in known
-        if store.other_setting(out, cell, mode, recipes.experiment(cell, mode, 0))
-    ]
+    return [cell for cell in cells if _has_other_recipe(cell, mode, out, recipes)]
+
+
+def _has_other_recipe(cell: Cell, mode: str, out: Path, recipes: Recipes) -> bool:
+    if not has(cell, mode):
+        return False
+    result = cell_store.read(out, cell, mode)
+    e = recipes.experiment(cell, mode, 0)
+    return cell_store.other_setting(result, e) is not None
 
 
 def within(
-    wanted: Sequence[Wanted], clock: Clock, jobs: int, minutes: float | None
-) -> list[Wanted]:
+    wanted: Sequence[CellRun], times: RunTimes, jobs: int, minutes: float | None
+) -> list[CellRun]:
     """Those that should be done in time, in their order."""
-    seconds = [clock.seconds(one.experiment) for one in wanted]
+    seconds = [times.seconds(one.experiment) for one in wanted]
     return fitting(wanted, seconds, jobs, minutes)
 
 
 # ------------------------------------------------------------------ running
 def perform(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[CellRun],
     out: Path,
     runs: Path,
     jobs: int | None,
@@ -94,7 +98,7 @@ def perform(
     """Run them, and write each result as soon as it is there."""
     by_name = {one.name: one for one in wanted}
     for one in wanted:
-        if _finished(one, runs):  # it ended when nobody listened
+        if _finished(one, runs):  # it ended after its parent process had
             _enter(one, out, runs)
 
     def heard(name: str, news: News) -> None:
@@ -126,37 +130,30 @@ def refuse_unfinished(endings: Mapping[str, Ending]) -> None:
         raise RunFailed(f"{len(failed)} run(s) failed, the first, {failed[0]}: {why}")
 
 
-def _finished(one: Wanted, runs: Path) -> bool:
+def _finished(one: CellRun, runs: Path) -> bool:
     return RunFolder(runs / one.name).finished
 
 
-def _enter(one: Wanted, out: Path, runs: Path) -> None:
-    run = RunFolder(runs / one.name)
-    store.add(
-        out,
-        one.cell,
-        one.mode,
-        one.experiment,
-        run.summary().to_json(),
-        _commit(),
-        [metrics.to_json() for metrics in run.metrics()],
-    )
+def _enter(one: CellRun, out: Path, runs: Path) -> None:
+    run = seed_result(RunFolder(runs / one.name), _commit())
+    cell_store.add(out, one.cell, one.mode, one.experiment, run)
 
 
 def recall_curves(
     cells: Iterable[Cell], modes: Sequence[str], out: Path, runs: Path
 ) -> None:
-    """Enter curves into results from before they were kept.
+    """Add curves to results from before they were kept.
 
     They come from the run folders, as far as these are still there.
     """
     for cell, mode in itertools.product(cells, modes):
-        result = store.read(out, cell, mode) or {"runs": {}}
-        for seed, entry in result["runs"].items():
+        result = cell_store.read(out, cell, mode)
+        known = result.runs.items() if result else ()
+        for seed, before in known:
             run = RunFolder(runs / name_of(cell, mode, seed))
-            if "curve" not in entry and run.finished:
-                metrics = [one.to_json() for one in run.metrics()]
-                store.add_curve(out, cell, mode, seed, run.summary().to_json(), metrics)
+            if before.curve is None and run.finished:
+                found = seed_result(run, before.commit)
+                cell_store.add_curve(out, cell, mode, seed, found)
 
 
 @cache

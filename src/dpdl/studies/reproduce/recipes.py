@@ -1,15 +1,14 @@
 """From a cell of the paper to an experiment, in three modes.
 
     as-published  what the authors' public code does: chunks of a batch are clipped, which bounds no
-                  record; it has DPDL alone, so the others follow the paper's words (see `OTHERS`)
-    algorithm1    the paper's algorithm and its Theorem 1; step sizes in `tuned.json`, which says how
-                  they were found
+                  record; it has DPDL alone, so the others follow the paper's text (see `OTHERS`)
+    algorithm1    the paper's algorithm and its Theorem 1; step sizes in `tuned.json`, which states
+                  how they were found
     sound         epsilon is proven against one who hears every link; a linear model on scattering
-                  features, which is where the accuracy comes from; step sizes in `tuned.json`, which
-                  says how they were found
+                  features, which is where the accuracy comes from; step sizes in `tuned.json`, too
 
-Partition, initial model, batches and noise of a seed are the same for all algorithms, as far as
-they have them.
+Partition, initial model, batches and noise of a seed are the same for all algorithms that have
+them.
 """
 
 from __future__ import annotations
@@ -19,31 +18,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, final
+from typing import final
 
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.experiment import Experiment, load
 from dpdl.experiment.options import has as has_option
 from dpdl.paper.cells import Cell
+from dpdl.records import JsonObject, Record, others
 
+AS_PUBLISHED = "as-published"
+ALGORITHM1 = "algorithm1"
+SOUND = "sound"
 MODES = {
-    "as-published": (
+    AS_PUBLISHED: (
         "no guarantee: clipping chunks of a batch does not bound what one record does"
     ),
-    "algorithm1": (
+    ALGORITHM1: (
         "the epsilon is claimed by Theorem 1; what is proven is larger, see each result"
     ),
-    "sound": "the epsilon is proven against an eavesdropper on all links",
+    SOUND: "the epsilon is proven against an eavesdropper on all links",
 }
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "as-published": {"rounds": 1000, "batch": 216},
-    "algorithm1": {
+DEFAULTS: dict[str, JsonObject] = {
+    AS_PUBLISHED: {"rounds": 1000, "batch": 216},
+    ALGORITHM1: {
         "rounds": 1000,
         "batch": 216,
         "noise": "theorem1",
         "partition": "dirichlet-agent",
     },
-    "sound": {
+    SOUND: {
         "rounds": 300,
         "batch": 216,
         "noise": "accountant",
@@ -59,7 +62,7 @@ STEP = {"mnist": 0.005, "cifar10": 0.03}
 MOMENTUM = 0.7
 """The paper's beta, for all algorithms; those without momentum take the step that it amounts to,
 eta / (1 - beta)."""
-OTHERS: dict[str, dict[str, Any]] = {
+OTHERS: dict[str, JsonObject] = {
     "dp-dpsgd": {"clip_unit": "batch", "momentum": MOMENTUM},
     "muffliato": {"clip_unit": "none"},
     "dp-netfleet": {"clip_unit": "batch"},
@@ -72,8 +75,22 @@ WITHOUT = (
     "Mode algorithm1 is about Theorem 1, which is about dpdl only; decor is for mode "
     "sound. Choose other cells."
 )
-BEYOND = {"decor": "sound"}
+BEYOND = {"decor": SOUND}
 """Algorithms that the paper does not have, and the mode in which they stand beside its own."""
+
+
+@final
+@dataclass(frozen=True)
+class TunedOptions(Record):
+    """The searched options of algorithms: mode -> data set -> graph -> algorithm -> options."""
+
+    how: str  # how they were found
+    modes: Mapping[str, Mapping[str, Mapping[str, Mapping[str, JsonObject]]]] = others()
+
+    def of(self, cell: Cell, mode: str) -> JsonObject:
+        """The options of a cell; none if nothing was searched for it."""
+        by_graph = self.modes.get(mode, {}).get(cell.dataset, {})
+        return by_graph.get(cell.graph, {}).get(cell.algorithm, {})
 
 
 def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
@@ -82,22 +99,22 @@ def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
         raise unknown("mode", mode, MODES)
     if not has(cell, mode):
         raise InputError(WITHOUT)
-    sound = (mode, cell.algorithm) == ("sound", "dpdl")
-    name = "dpdl-sound" if sound else cell.algorithm
-    given = {
-        **DEFAULTS[mode],
-        **cell._asdict(),
-        "algorithm": name,
-        "seed": seed,
-        "eval_every": 50,
-        **tuned(cell, mode),
-    }
+    given: JsonObject = {**DEFAULTS[mode], **cell._asdict(), "eval_every": 50}
+    given |= {"algorithm": _algorithm(cell, mode), "seed": seed}
+    given |= tuned().of(cell, mode)
     preset = None
-    if mode == "as-published":
+    if mode == AS_PUBLISHED:
         preset = mode
         given |= {"lr": _published_step(cell), **OTHERS.get(cell.algorithm, {})}
+    name = str(given["algorithm"])
     kept = {key: value for key, value in given.items() if has_option(name, key)}
     return load(None, preset, kept).resolved()
+
+
+def _algorithm(cell: Cell, mode: str) -> str:
+    """What runs for a cell: in mode sound, the variant of DPDL whose epsilon is proven."""
+    proven = mode == SOUND and cell.algorithm == "dpdl"
+    return "dpdl-sound" if proven else cell.algorithm
 
 
 def _published_step(cell: Cell) -> float:
@@ -110,32 +127,22 @@ def has(cell: Cell, mode: str) -> bool:
     """Whether a cell exists in a mode."""
     if cell.algorithm in BEYOND:
         return mode == BEYOND[cell.algorithm]
-    return mode != "algorithm1" or cell.algorithm == "dpdl"
+    return mode != ALGORITHM1 or cell.algorithm == "dpdl"
 
 
-def tuned(
-    cell: Cell, mode: str, table: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """The searched options for a data set, a graph and an algorithm, if there are any.
+def untuned(cell: Cell, mode: str, table: TunedOptions | None = None) -> bool:
+    """Whether a mode that needs a step size of its own has none for a cell.
 
     `table` stands in for `tuned.json`.
     """
-    every = _tuned() if table is None else table
-    of_data = every.get(mode, {}).get(cell.dataset, {})
-    entry: dict[str, Any] = of_data.get(cell.graph, {}).get(cell.algorithm, {})
-    return entry
-
-
-def untuned(cell: Cell, mode: str, table: Mapping[str, Any] | None = None) -> bool:
-    """Whether a mode that needs a step size of its own has none for a cell."""
-    return mode != "as-published" and not tuned(cell, mode, table)
+    return mode != AS_PUBLISHED and not (table or tuned()).of(cell, mode)
 
 
 @cache
-def _tuned() -> dict[str, Any]:
+def tuned() -> TunedOptions:
+    """The content of `tuned.json`."""
     text = files(__package__).joinpath("tuned.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return TunedOptions.from_json(json.loads(text), "tuned.json")
 
 
 @final

@@ -1,4 +1,4 @@
-"""What `dpdl reproduce` is asked for."""
+"""What `dpdl reproduce` shall measure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import final
 
 from dpdl.errors import InputError, unknown
 from dpdl.folder import names
-from dpdl.studies.reproduce.recipes import MODES
+from dpdl.studies.reproduce.recipes import AS_PUBLISHED, MODES
 
 ALL = "all"
-AS_PUBLISHED = "as-published"
 
 
 @final
@@ -37,9 +36,9 @@ class ReproductionRequest:
             raise InputError(f"minutes must be above 0, not {self.minutes:g}.")
 
     def chosen_modes(self, default: str = AS_PUBLISHED) -> list[str]:
-        """By name, or all."""
-        words = default if self.modes is None else self.modes
-        chosen = list(MODES) if words == ALL else words.split(",")
+        """The modes in a list; all of them for the name `all`."""
+        given = default if self.modes is None else self.modes
+        chosen = list(MODES) if given == ALL else given.split(",")
         for mode in chosen:
             if mode not in MODES:
                 raise unknown("mode", mode, MODES, "or all")

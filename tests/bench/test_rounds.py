@@ -1,0 +1,80 @@
+"""Rounds say where their time goes; ratios are those that the targets are about."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpdl.bench.rounds import measure, shares, with_ratios, workloads
+from dpdl.errors import InputError, RunFailed
+from dpdl.folder.bench_results import RoundCost, TimeShares, Workload
+
+
+def row(graph: str, agents: int, seconds: float, **more: str) -> RoundCost:
+    case = {"algorithm": "dpdl", "model": "lenet", "graph": graph, "agents": agents}
+    return RoundCost(
+        **{**case, **more},
+        seconds_per_round=seconds,
+        share=TimeShares(0.5, 0.2, 0.1, 0.2),
+        peak_memory_mb=300.0,
+        gradient_path="fused",
+        edges=30,
+    )
+
+
+def test_rounds_are_measured_in_a_process_of_their_own() -> None:
+    found = measure(Workload("dpdl-sound", "ring", 3, batch=4, rounds=1))
+    share = found.share
+    total = share.gradients + share.noise + share.exchange + share.other
+    assert total == pytest.approx(1, abs=0.05)
+    assert found.peak_memory_mb > 50 and found.edges == 9
+    assert found.evaluation_seconds_per_agent > 0
+
+
+def test_a_workload_that_fails_is_named() -> None:
+    with pytest.raises(RunFailed, match=r"dpdl on rign of 3: .*rign"):
+        measure(Workload("dpdl", "rign", 3, batch=4, rounds=1))
+
+
+def test_time_on_several_cores_is_divided_by_their_number() -> None:
+    parts = [{"gradients": 2.0, "noise": 1.0, "exchange": 0.5}] * 2
+    found = shares(parts, total=5.0, count=2)
+    assert found == TimeShares(0.4, 0.2, 0.2, pytest.approx(0.2))
+    assert shares(parts, total=1.0, count=1).other == 0.0
+
+
+def test_workloads_are_all_combinations() -> None:
+    found = workloads("dpdl,dp-dpsgd", "ring,complete", "3,4", "lenet", 2, 1)
+    assert len(found) == 8 and found[1] == Workload("dpdl", "ring", 4, "lenet", 2, 1)
+    assert (
+        len({case.algorithm for case in workloads("all", "ring", "3", "cnn", 2, 1)}) > 5
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        (("dpdll", "ring", "3", "lenet"), "dpdl"),
+        (("dpdl", "ring", "ten", "lenet"), "whole numbers"),
+        (("dpdl", "ring", "3", "resnet"), "lenet, cnn, not 'resnet'"),
+    ],
+)
+def test_other_workloads_are_refused(given: tuple[str, ...], hint: str) -> None:
+    with pytest.raises(InputError, match=hint):
+        workloads(*given, 2, 1)
+
+
+def test_ratios_are_of_dpdl_with_lenet() -> None:
+    rows = [
+        row("complete", 10, 0.5),
+        row("complete", 30, 2.0),
+        row("bipartite", 10, 1.0),
+    ]
+    others = [
+        row("complete", 30, 9.0, model="cnn"),
+        row("complete", 10, 9.0, algorithm="muffliato"),
+    ]
+    found = with_ratios([*rows, *others])
+    assert found.complete_30_over_10 == pytest.approx(4.0)
+    assert found.overhead_bipartite_10 == pytest.approx(0.3)
+    few = with_ratios(rows[:1]).to_json()
+    assert list(few) == ["rows"], "what was not measured has no key"
