@@ -14,7 +14,7 @@ import pytest
 from dpdl import Experiment, InputError
 from dpdl.privacy.epsilons import Epsilons
 from dpdl.report.coverage import OPEN, alarms, closed_settings, limits, open_settings
-from dpdl.report.page import Part, Section, private, public
+from dpdl.report.page import PagePart, Section, private, public
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from tests.commands import dpdl as command
@@ -146,7 +146,11 @@ def test_what_nobody_marked_is_left_out_and_told() -> None:
     section = Section(
         "run-x",
         "A run",
-        [Part("forgotten 12345"), public("open"), private("a secret", "closed 54321")],
+        [
+            PagePart("forgotten 12345"),
+            public("open"),
+            private("a secret", "closed 54321"),
+        ],
     )
     open_ = public_page([section], "foot")
     assert (
