@@ -27,15 +27,6 @@ ELSEWHERE: dict[str, str] = {
     "cli/show.py": NOT_YET,
     "cli/statement.py": NOT_YET,
     "cli/verify.py": NOT_YET,
-    # folder
-    "folder/checkpoint.py": NOT_YET,
-    "folder/files.py": NOT_YET,
-    "folder/ledger_content.py": NOT_YET,
-    "folder/ledger_cost.py": NOT_YET,
-    "folder/ledger_lines.py": NOT_YET,
-    "folder/run_facts.py": NOT_YET,
-    "folder/run_folder.py": NOT_YET,
-    "folder/states.py": NOT_YET,
     # report
     "report/coverage.py": NOT_YET,
     "report/epsilon_curves.py": NOT_YET,
