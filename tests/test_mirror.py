@@ -35,8 +35,6 @@ ELSEWHERE: dict[str, str] = {
     "studies/describe.py": NOT_YET,
     "studies/noise_plan.py": NOT_YET,
     "studies/one_run.py": NOT_YET,
-    # training
-    "training/summary.py": NOT_YET,
 }
 """Modules without a test file of their name, and where and why they are tested instead."""
 
