@@ -46,7 +46,6 @@ ELSEWHERE: dict[str, str] = {
     "folder/run_folder.py": NOT_YET,
     "folder/states.py": NOT_YET,
     # report
-    "report/coverage.py": NOT_YET,
     "report/document.py": NOT_YET,
     "report/epsilon_curves.py": NOT_YET,
     "report/look.py": NOT_YET,

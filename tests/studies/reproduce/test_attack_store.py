@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpdl.paper.cells import Place
+from dpdl.paper.cells import AttackedPlace
 from dpdl.studies.reproduce import attack_store, beside_paper
 from dpdl.studies.reproduce.printed import Count
 from tests.studies.reproduce.attacked import RING, entered_attack
@@ -38,7 +38,7 @@ def test_the_format_is_that_of_the_files_there_are(tmp_path: Path) -> None:
 
 
 def test_what_was_attacked_of_many_agents_is_said(tmp_path: Path) -> None:
-    place = Place("mnist", "ring", 20)
+    place = AttackedPlace("mnist", "ring", 20)
     entered_attack(tmp_path, place)
     found = attack_store.read(tmp_path, place)
     assert found and "one of each of the first 10 agents;" in found.what
@@ -48,7 +48,9 @@ def test_cells_are_counted_metric_by_metric(tmp_path: Path) -> None:
     assert attack_store.count(tmp_path) == Count(0, 216)
     entered_attack(tmp_path, RING)
     assert attack_store.count(tmp_path) == Count(12, 216)
-    entered_attack(tmp_path, Place("cifar10", "complete", 30), scenarios=("cg", "self"))
+    entered_attack(
+        tmp_path, AttackedPlace("cifar10", "complete", 30), scenarios=("cg", "self")
+    )
     assert attack_store.count(tmp_path) == Count(18, 216), "self is not in the paper"
     path = attack_store.path_of(tmp_path, RING)
     found = json.loads(path.read_text())
