@@ -82,9 +82,18 @@ def lines_of(function: ast.FunctionDef, text: list[str]) -> int:
     )
 
 
-def public(node: ast.AST) -> bool:
-    """Whether a name is for others."""
-    return isinstance(node, ast.Module) or not node.name.startswith("_")
+def undocumented(tree: ast.AST) -> int:
+    """Public names without a docstring; what is inside of functions is nobody else's."""
+    silent = 0
+    left = [tree]
+    while left:
+        node = left.pop()
+        private = getattr(node, "name", "").startswith("_")
+        silent += not private and not ast.get_docstring(node)
+        kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        if not isinstance(node, kinds[1:]) and not private:
+            left += [one for one in node.body if isinstance(one, kinds)]
+    return silent
 
 
 def cycles(source: Path, files: list[Path]) -> int:
@@ -133,8 +142,7 @@ def measured(home: Path) -> dict[str, str]:
         for text, tree in zip(texts, trees, strict=True)
         for one in functions(tree)
     )
-    every = [node for tree in trees for node in documented(tree)]
-    silent = sum(public(node) and not ast.get_docstring(node) for node in every)
+    silent = sum(map(undocumented, trees))
     untyped = sum(one.returns is None for tree in trees for one in functions(tree))
     over = sum(len(line) > LONG for line in lines)
     ninth = sizes[int(0.9 * len(sizes))]

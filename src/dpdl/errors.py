@@ -25,7 +25,7 @@ class PrivacyRefused(DpdlError):
 
 
 class RunFailed(DpdlError):
-    """A run stopped half-way; what was written is intact and the run can be resumed."""
+    """A run that stopped half-way; what was written is intact, and the run can be resumed."""
 
     exit_code = 4
 

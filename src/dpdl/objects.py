@@ -15,7 +15,7 @@ from dpdl.errors import InputError
 def load_object(spec: str, kind: str) -> Any:
     """The callable that `spec` names, for instance `mymodels:Net` or `package.data:load`.
 
-    `kind` says in messages what it is for ("dataset", "model"). The current directory is put on
+    `kind` names its purpose in messages ("dataset", "model"). The current directory is put on
     Python's module path and stays there: the user's code may import its neighbours later.
     """
     module_name, _, attribute = spec.partition(":")

@@ -63,7 +63,7 @@ def test_heterogeneous_quadratics_are_solved_exactly_where_d_psgd_keeps_a_bias(
 @pytest.mark.parametrize("name", ["bipartite", "ring", "complete"])
 def test_the_smallest_eigenvalue_limits_the_step(name: str) -> None:
     """With curvature h the agents settle only if lr h < (1 + lambda_min)^2 / 2."""
-    graph = graphs.build(name, 10, "metropolis", 0)
+    graph = graphs.build(name, 6, "metropolis", 0)
     values, vectors = np.linalg.eigh(graph.W)
     most = (1 + values[0]) ** 2 / 2
     start = torch.from_numpy(np.repeat(vectors[:, :1], 3, axis=1))
@@ -74,12 +74,12 @@ def test_the_smallest_eigenvalue_limits_the_step(name: str) -> None:
     grad = private_gradient(
         Given((3,), curved), PerSample(1.0), 0.0, 1, Reproducible(0)
     )
-    batches = [small_batch(1, 0)] * 10
+    batches = [small_batch(1, 0)] * 6
 
     def end(lr: float) -> float:
         algorithm, net = NetFleet(lr=lr, local_steps=1), Net(graph)
         state = algorithm.init(start)
-        for t in range(1, 1001):
+        for t in range(1, 601):
             state, _ = algorithm.round(state, batches, net, grad, t)
         return float(state["x"].norm())
 

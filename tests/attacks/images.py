@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from dpdl.attacks.inverting import Problem
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.targets import Target
+from dpdl.attacks.scenarios import Target
 from dpdl.privacy.clip import Unclipped
 from dpdl.tasks.task import Task
 from dpdl.types import Batch

@@ -1,4 +1,4 @@
-"""The adversary has a recording and what it is told to know, and nothing else."""
+"""The adversary has a recording and its knowledge, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpdl.attacks.adversary import DEFAULTS, Knowledge, method_of, network_of, r
 from dpdl.attacks.inverting import Settings
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import AttackCase, Target, target
+from dpdl.attacks.scenarios import AttackCase, Target, target
 from dpdl.errors import InputError
 from tests.attacks.alone import run_alone
 from tests.attacks.runs import record_clear
@@ -28,7 +28,7 @@ def test_attacks_need_the_recording_alone(clear, tmp_path: Path) -> None:
 from dpdl.attacks.adversary import Knowledge, rebuild
 from dpdl.attacks.inverting import Settings
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 settings, pixels = Settings(iterations=3, restarts=1), Pixels((0.5,), (0.5,))
 known = Knowledge(RECORDING, None, AttackCase("cg", 3, 1), (0, 2), 1, None, pixels, "inverting", settings)
 images, _, labels = rebuild(known, lambda share: None)

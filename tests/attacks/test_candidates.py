@@ -13,7 +13,7 @@ from dpdl.attacks.candidates import (
     damped,
     unit_gradients,
 )
-from dpdl.attacks.targets import Target
+from dpdl.attacks.scenarios import Target
 from dpdl.tasks.task import Task
 
 

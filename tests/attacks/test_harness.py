@@ -15,8 +15,8 @@ import dpdl
 from dpdl.attacks import harness
 from dpdl.attacks.adversary import Knowledge, Rebuilt, rebuild
 from dpdl.attacks.harness import reconstruct
-from dpdl.attacks.tables import Attacked
-from dpdl.attacks.targets import AttackCase, Target, target
+from dpdl.attacks.scenarios import AttackCase, Target, target
+from dpdl.attacks.scoring import Attacked
 from dpdl.attacks.workers import ShareWatch, Workers
 from dpdl.errors import InputError
 from dpdl.training.recording import RecordingRequest

@@ -1,4 +1,4 @@
-"""Membership is told where it can be told, and rates are what they are said to be."""
+"""Members are found where they can be found, and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 import dpdl
 from dpdl.attacks import harness
 from dpdl.attacks.membership import candidates_of, membership
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.errors import InputError
 from dpdl.training.recording import RecordingRequest
 from tests.attacks.alone import run_alone
@@ -159,7 +159,7 @@ def test_the_adversary_needs_the_recording_and_records_alone(
 ) -> None:
     code = """
 from dpdl.attacks.candidates import Candidates, scores
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.recorded import Recording
 records = Candidates(torch.randn(5, 1, 8, 8), torch.arange(5))
 found = scores(Recording(RECORDING), AttackCase("cg", 3, 1), 0, records, records)

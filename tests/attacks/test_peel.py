@@ -11,11 +11,11 @@ from torch import nn
 import dpdl
 from dpdl.attacks import harness
 from dpdl.attacks.adversary import method_of, network_of
+from dpdl.attacks.image_scores import paired_test, score
 from dpdl.attacks.inverting import Problem, Settings
-from dpdl.attacks.metrics import paired_test, score
 from dpdl.attacks.peel import able, peel, read_first_linear
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import AttackCase, target
+from dpdl.attacks.scenarios import AttackCase, target
 from dpdl.tasks.fused.network import understand
 from dpdl.tasks.models import cnn, lenet, mlp
 from dpdl.tasks.task import Task

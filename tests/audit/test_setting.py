@@ -1,4 +1,4 @@
-"""What is audited is what was asked for, or what a run did."""
+"""What is audited is what the options say, or what a run did."""
 
 from __future__ import annotations
 

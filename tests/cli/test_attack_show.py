@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.cli.attack_show import AttackProgress, CaseProgress, show
 from dpdl.folder.attack_facts import AttackFacts, EpsilonBounds
 from dpdl.privacy.epsilon import UNBOUNDED

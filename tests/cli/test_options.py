@@ -139,3 +139,10 @@ def test_a_default_is_shown_or_what_it_depends_on() -> None:
 def test_the_last_algorithm_of_a_command_line_counts() -> None:
     text = help_of("--algorithm", "decor", "--algorithm", "dfedsam")
     assert "Options of dfedsam:" in text
+
+
+def test_an_algorithm_at_the_end_of_a_command_line_counts() -> None:
+    run, _ = command()
+    for last in (["--algorithm=dfedsam"], ["--algorithm", "dfedsam"]):
+        result = CliRunner().invoke(run, ["--help", *last])
+        assert "Options of dfedsam:" in result.output

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,12 +10,8 @@ import pytest
 
 from dpdl.algorithms import DPDL, DPSGD, NAMES, AsyncDPSGD, Decor, Named, make
 from dpdl.errors import InputError
-from dpdl.experiment import names
 from dpdl.experiment.experiment import Experiment, from_mapping, load
-from dpdl.experiment.options import FLAT
-from dpdl.experiment.presets import PRESETS
 from dpdl.options import option
-from dpdl.tasks import data, models
 
 
 @pytest.mark.parametrize(
@@ -83,11 +80,6 @@ def test_command_line_wins_over_file_wins_over_preset(tmp_path: Path) -> None:
     assert load(None, "as-published", {}).rounds == 1000
 
 
-def test_presets_are_ordinary_options() -> None:
-    for options in PRESETS.values():
-        assert from_mapping(options).as_dict().items() >= options.items()
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -104,11 +96,6 @@ def test_a_bad_file_is_refused_in_one_sentence(
         file.write_bytes(content)
     with pytest.raises(InputError, match=words):
         load(file, None, {})
-
-
-def test_an_unknown_preset_is_refused() -> None:
-    with pytest.raises(InputError, match="Did you mean 'as-published'"):
-        load(None, "as-publish", {})
 
 
 # ------------------------------------------------------------------ options of algorithms
@@ -257,25 +244,26 @@ def test_the_seed_of_an_object_may_be_the_experiments() -> None:
     assert make(e.algorithm, e.as_dict()).seed == 4
 
 
-OLD = {**FLAT, "algorithm": "dp-dpsgd", "lr": 0.3, "momentum": 0.0}
-"""What files named before options belonged to algorithms."""
+# ------------------------------------------------------------------ JSON
+@pytest.mark.parametrize(
+    "e",
+    [
+        Experiment(),
+        Experiment(algorithm="decor", correlation=2, budget="3:1e-6"),
+        Experiment(dataset="digits").resolved(),
+    ],
+    ids=["defaults", "some", "resolved"],
+)
+def test_an_experiment_is_written_and_read_as_json(e: Experiment) -> None:
+    text = json.dumps(e.to_json())
+    assert Experiment.from_json(json.loads(text)) == e
+    assert e.to_json() == e.as_dict()
 
 
-def test_files_of_old_name_all_options_and_those_of_others_say_nothing() -> None:
-    e = from_mapping(OLD)
-    assert e == Experiment(
-        algorithm="dp-dpsgd",
-        lr=0.3,
-        momentum=0.0,
-        lr_decay=1.0,
-        lr_decay_every=30,
-        weight_decay=0.0,
-    )
-    assert e.resolved().as_dict().items() >= {"lr": 0.3, "momentum": 0.0}.items()
-    with pytest.raises(
-        InputError, match=r"^correlation is not an option of dp-dpsgd\.$"
-    ):
-        from_mapping({**OLD, "correlation": 2.0})
+@pytest.mark.parametrize("content", [[], "x", None, 3])
+def test_json_that_is_no_experiment_is_refused(content) -> None:
+    with pytest.raises(InputError, match=r"^run/experiment must be an object"):
+        Experiment.from_json(content, "run/experiment")
 
 
 # ------------------------------------------------------------------ a table in a file
@@ -311,9 +299,3 @@ def test_the_options_of_an_algorithm_may_be_in_a_table(tmp_path: Path) -> None:
 def test_a_wrong_table_is_refused_in_one_sentence(tmp_path, content, words) -> None:
     with pytest.raises(InputError, match=words):
         load(written(tmp_path, content), None, {})
-
-
-# ------------------------------------------------------------------ names
-def test_names_that_are_written_out_are_those_of_the_code() -> None:
-    assert names.datasets() == sorted(data.NAMES)
-    assert names.models() == sorted(models.NAMES)

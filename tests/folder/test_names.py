@@ -10,7 +10,6 @@ import pytest
 
 import dpdl
 from dpdl.folder import names
-from dpdl.folder.run_folder import RunFolder
 from tests.training.small import train
 
 SOURCE = Path(dpdl.__file__).parent
@@ -116,30 +115,3 @@ def test_checkpoints_of_processes_fit_their_pattern() -> None:
 
 
 # ------------------------------------------------------------------ asking a folder
-def test_a_folder_says_how_far_its_run_is(blobs, tmp_path: Path) -> None:
-    run = RunFolder(tmp_path / "run")
-    assert not run.started and not run.finished
-    result = train(blobs, out=run.path)
-    assert run.started and run.finished
-    assert run.experiment() == result.plan.experiment
-    assert run.facts().experiment == run.experiment().to_json()
-    assert run.summary()["accuracy"] == result.summary["accuracy"]
-
-
-@pytest.mark.parametrize(
-    ("content", "hint"),
-    [
-        (None, "holds no finished run: summary.json: No such file"),
-        ("{", "summary.json' is damaged"),
-        ("[]", "summary.json' is damaged: it holds no JSON object"),
-        ('{"sigma": NaN}', "summary.json' is damaged: NaN is not JSON"),
-    ],
-)
-def test_a_summary_that_cannot_be_read_is_refused(
-    tmp_path: Path, content: str | None, hint: str
-) -> None:
-    run = RunFolder(tmp_path)
-    if content is not None:
-        run.summary_path.write_text(content)
-    with pytest.raises(dpdl.InputError, match=hint):
-        run.summary()

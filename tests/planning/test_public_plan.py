@@ -47,7 +47,7 @@ def right(outputs: Tensor, targets: Tensor) -> Tensor:
         ("loss function", {}, {"loss": half}),
         ("score function", {}, {"score": right}),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_differs_is_a_field_of_another_value(
     blobs: Dataset, field: str, options: dict[str, Any], more: dict[str, Any]

@@ -56,7 +56,7 @@ def test_the_picture_is_written_and_readable(tmp_path) -> None:
         ({"a": ([0, 0.5, 0.4], [0, 0.5, 1])}, "ascending"),
         ({"a": ([0, 1.5], [0, 1])}, "from 0 to 1"),
         ({"a": ([0, float("nan")], [0, 1])}, "from 0 to 1"),
-        ({str(k): ([0, 1], [0, 1]) for k in range(len(LOOKS) + 1)}, "told apart"),
+        ({str(k): ([0, 1], [0, 1]) for k in range(len(LOOKS) + 1)}, "distinguished"),
     ],
 )
 def test_what_is_no_curve_is_refused(curves, hint: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpdl.attacks.harness import Effort
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch
 from dpdl.errors import InputError
 from dpdl.folder.attack_facts import AttackFacts

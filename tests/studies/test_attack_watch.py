@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.experiment.experiment import Experiment
 from dpdl.planning.plan import plan
 from dpdl.studies.attack_watch import AttackWatch, Unwatched

@@ -1,4 +1,4 @@
-"""Features in place of pixels: computed once, by every record alone, and kept only where anybody may see them."""
+"""Features in place of pixels: computed once, by every record alone, and kept only if public."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(
 
 
 def test_a_linear_model_on_features_learns_digits_and_starts_at_zero() -> None:
-    default = {
+    shared = {
         "dataset": "digits",
         "graph": "complete",
         "agents": 3,
@@ -102,7 +102,7 @@ def test_a_linear_model_on_features_learns_digits_and_starts_at_zero() -> None:
         "clip": 1.0,
     }
     e = dpdl.Experiment(
-        **default, model="scatter-linear", algorithm="d-psgd", rounds=60, lr=1.0
+        **shared, model="scatter-linear", algorithm="d-psgd", rounds=60, lr=1.0
     )
     result = dpdl.train(e)
     assert result.plan.data.shape == (81, 2, 2) and not result.plan.task.initial.any()

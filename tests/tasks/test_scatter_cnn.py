@@ -1,4 +1,4 @@
-"""The small convolutional network on scattering features: what it is, what its gradients are, and that it learns."""
+"""The small convolutional network on scattering features: what it is, and that it learns."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_seed_decides_the_first_model() -> None:
     assert not torch.equal(first, task_of((81, 7, 7), 10, seed=4).initial)
 
 
-def test_the_first_model_is_torchs_usual_one_and_not_zero() -> None:
+def test_the_first_model_is_the_default_of_torch_and_not_zero() -> None:
     """Uniform between -1 and 1 over the root of the number of inputs of a unit."""
     task = task_of((81, 7, 7), 10)
     inputs = [81 * 9, 81 * 9, 16 * 9, 16 * 9, 288, 288]
@@ -264,7 +264,7 @@ def test_wrong_input_gets_one_sentence_and_exit_code_2(
     monkeypatch.chdir(tmp_path)
     x = np.random.default_rng(0).random(shape, dtype=np.float32)
     np.savez("own.npz", x=x, y=np.arange(60) % 3)
-    default = [
+    shared = [
         "--dataset",
         "own.npz",
         "--agents",
@@ -277,7 +277,7 @@ def test_wrong_input_gets_one_sentence_and_exit_code_2(
         "1",
     ]
     code, out, err = command(
-        monkeypatch, capsys, "run", *default, "--model", model, "--quiet"
+        monkeypatch, capsys, "run", *shared, "--model", model, "--quiet"
     )
     assert code == 2 and out == ""
     assert err.startswith("error: ") and err.count("\n") == 1

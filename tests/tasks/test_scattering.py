@@ -74,7 +74,7 @@ def test_out_is_the_shape_of_the_features(
         assert features.dtype == torch.float32
 
 
-def test_the_usual_transform_has_two_scales_and_eight_angles() -> None:
+def test_by_default_there_are_two_scales_and_eight_angles() -> None:
     assert Scattering((1, 28, 28)) == Scattering((1, 28, 28), J=2, L=8)
 
 
@@ -123,7 +123,8 @@ def test_a_small_shift_changes_features_much_less_than_pixels(
     x, shifted = wide[..., 4:32, 4:32], wide[..., 4:32, 4 - pixels : 32 - pixels]
     scattering = Scattering((1, 28, 28))
     before, after = scattering(x), scattering(shifted)
-    # Measured, as shares of the change of the pixels: 0.19 and 0.31 for one pixel, 0.30 and 0.42 for two.
+    # Measured, as shares of the change of the pixels: 0.19 and 0.31 for one pixel, 0.30 and 0.42
+    # for two.
     assert change(before[:, 1:17], after[:, 1:17]) < first * change(x, shifted)
     assert change(before[:, 17:], after[:, 17:]) < second * change(x, shifted)
 
@@ -150,10 +151,11 @@ def test_a_shift_by_the_last_step_shifts_the_features(
 
 
 def bound(size: int, J: int, L: int) -> float:
-    """How much longer features can be than the extended image, when a pixel of a grid of step 2^k counts 4^k times.
+    """How much longer features can be than the extended image.
 
-    A modulus keeps lengths, so this is the product of the norms of two linear maps: all filters on the image, then all
-    that there are on the grid of |x * psi_j|.
+    A pixel of a grid of step 2^k counts 4^k times. A modulus keeps lengths, so this is the product
+    of the norms of two linear maps: all filters on the image, then all filters on the grid of
+    |x * psi_j|.
     """
 
     def squared_norm(k: int, scales: range) -> float:

@@ -42,7 +42,7 @@ def test_accuracy_counts_the_largest_logit() -> None:
 
 def test_label_accuracy_is_the_share_of_labels_that_are_right() -> None:
     score = score_of("label-accuracy")
-    targets = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    targets = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
     assert score.total(ROWS, targets) == 1 + 0.5
     assert score.name == "label_accuracy"
 

@@ -11,7 +11,7 @@ import torch
 
 import dpdl
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import target
+from dpdl.attacks.scenarios import target
 from dpdl.errors import InputError
 from dpdl.net import Leaving
 from dpdl.training.interrupt import Interrupted

@@ -62,7 +62,7 @@ class StepShown(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """The update of DPDL, as whoever wants to undo it needs to know it."""
+    """The update of DPDL, with all that is needed to undo it."""
 
     alpha: float
     momentum: float  # beta

@@ -18,7 +18,7 @@ from dpdl.attacks.labels import recovered
 from dpdl.attacks.peel import able, peel
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import AttackCase, Target, target
+from dpdl.attacks.scenarios import AttackCase, Target, target
 from dpdl.attacks.workers import ShareWatch
 from dpdl.errors import InputError, unknown
 from dpdl.tasks.dropout import key_dropout
@@ -60,7 +60,7 @@ class Rebuilt(NamedTuple):
 
 
 Aim = Callable[[Recording, str, int, int | None, int], Target]
-"""Reads off a recording what is to be inverted: `targets.target`."""
+"""Reads off a recording what is to be inverted: `scenarios.target`."""
 
 
 def network_of(recording: Recording) -> Network | None:

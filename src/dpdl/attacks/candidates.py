@@ -1,7 +1,7 @@
 """Scores of candidates: the larger, the more likely a record was in an agent's batch.
 
     gradient  the cosine of the candidate's own gradient with the direction of a scenario (see
-              `targets`), at the model of that target, after the part that all gradients share was
+              `scenarios`), at the model of that target, after the part that all gradients share was
               damped (see `damped`). Clipping does not turn a gradient, so it need not be known.
               The scale of a direction is not known either: a cosine is the same for any, which
               makes agents comparable.
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import AttackCase, Target, model_step, target
+from dpdl.attacks.scenarios import AttackCase, Target, model_step, target
 from dpdl.errors import InputError
 from dpdl.privacy.clipping import ENTRIES, MOST_SAMPLES
 from dpdl.tasks.task import Task

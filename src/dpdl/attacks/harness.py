@@ -20,10 +20,10 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from dpdl.attacks.adversary import DEFAULTS, Knowledge, Rebuilt, method_of, rebuild
+from dpdl.attacks.image_scores import match, pixels_of
 from dpdl.attacks.inverting import Settings, check_invertible
-from dpdl.attacks.metrics import match, pixels_of
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch, Workers
 from dpdl.errors import InputError
 from dpdl.folder import names

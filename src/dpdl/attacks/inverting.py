@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.targets import Target
+from dpdl.attacks.scenarios import Target
 from dpdl.attacks.workers import ShareWatch
 from dpdl.errors import InputError
 from dpdl.tasks.task import Task
@@ -53,10 +53,7 @@ class Found(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Problem:
-    """Gradients of many batches, each at the model of its own target.
-
-    All differentiable with respect to images.
-    """
+    """Gradients of many batches, each at the model of its target, differentiable by the images."""
 
     module: nn.Module  # the architecture; its own parameters are not used
     parameters: dict[str, Tensor]  # name -> (targets, ...)
@@ -83,11 +80,9 @@ class Problem:
     def last_bias(self) -> Tensor | None:
         """The directions' part for the last layer's bias; None when there is none."""
         last = list(self.parameters.values())[-1]
-        return (
-            self.directions[:, -self.classes :]
-            if last.shape[1:] == (self.classes,)
-            else None
-        )
+        if last.shape[1:] != (self.classes,):
+            return None
+        return self.directions[:, -self.classes :]
 
     def repeated(self, times: int) -> Problem:
         """Every target several times in a row."""
@@ -107,10 +102,9 @@ class Problem:
 
     def probabilities(self, x: Tensor) -> Tensor:
         """Mean probabilities of the classes on some images, by the first target's model."""
+        first = {name: p[0] for name, p in self.parameters.items()}
         with torch.no_grad():
-            outputs: Tensor = functional_call(
-                self.module, {name: p[0] for name, p in self.parameters.items()}, (x,)
-            )
+            outputs: Tensor = functional_call(self.module, first, (x,))
         return outputs.softmax(1).mean(0)
 
     def gradient(self, x: Tensor, y: Tensor) -> Tensor:
@@ -163,17 +157,13 @@ def prior(x: Tensor, pixels: Pixels, settings: Settings) -> Tensor:
 
 def angle(g: Tensor, direction: Tensor) -> Tensor:
     """1 - cosine, row by row."""
-    cosine: Tensor = (g * direction).sum(1) / (
-        g.norm(dim=1) * direction.norm(dim=1)
-    ).clamp(min=1e-30)
+    lengths = (g.norm(dim=1) * direction.norm(dim=1)).clamp(min=1e-30)
+    cosine: Tensor = (g * direction).sum(1) / lengths
     return 1 - cosine
 
 
 def start(shape: Sequence[int], targets: int, settings: Settings) -> Tensor:
-    """Noise in [0, 1] for every restart, the same for every target.
-
-    Which others are attacked makes no difference.
-    """
+    """Noise in [0, 1] for every restart, the same for every target, whichever are attacked."""
     draw = torch.Generator().manual_seed(settings.seed)
     noise = torch.rand(settings.restarts, *shape, generator=draw)
     return noise.repeat(targets, *(1 for _ in shape))
@@ -184,10 +174,8 @@ def best(found: Found, restarts: int) -> Found:
     objective = found.objective.nan_to_num(math.inf).view(-1, restarts)
     k = objective.argmin(1)
     rows = torch.arange(len(k))
-    return Found(
-        found.images.view(len(k), restarts, *found.images.shape[1:])[rows, k],
-        objective[rows, k],
-    )
+    images = found.images.view(len(k), restarts, *found.images.shape[1:])
+    return Found(images[rows, k], objective[rows, k])
 
 
 def descend(
@@ -206,9 +194,8 @@ def descend(
     objective = torch.full((len(x),), math.inf)
     for k in range(settings.iterations):
         optimizer.zero_grad()
-        fit = angle(problem.gradient(x, y), problem.directions) + prior(
-            x, pixels, settings
-        )
+        aside = angle(problem.gradient(x, y), problem.directions)
+        fit = aside + prior(x, pixels, settings)
         fit.sum().backward()
         assert x.grad is not None
         x.grad.sign_()
@@ -244,9 +231,7 @@ def deep_leakage(
     settings: Settings,
     watch: ShareWatch,
 ) -> Found:
-    """DLG, or iDLG when labels are given.
-
-    L-BFGS on the squared distance, from standard normal images.
+    """DLG, or iDLG when labels are given: L-BFGS on the squared distance, from normal images.
 
     Targets are taken one by one: the line search of one must not depend on another.
     """

@@ -1,8 +1,9 @@
 """Labels of a batch, read off the gradient of the last layer's bias.
 
 With cross-entropy that gradient is the mean over the batch of p - e_y, so the number of samples of
-class c is B (mean p_c - gradient_c). The mean probability p_c is not seen; the adversary takes what
-its model says about noise. For one sample the sign tells: only the true class is negative (iDLG).
+class c is B (mean p_c - gradient_c). The mean probability p_c is not seen; the adversary takes that
+of its model on random images. For one sample the sign is enough: only the true class is negative
+(iDLG).
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from dpdl.attacks.inverting import Problem
 
 
 def recovered(problem: Problem, batch: int, seed: int) -> Tensor | None:
-    """The labels that fit best, ascending: (targets, batch).
-
-    None when the last layer has no bias to read them off.
+    """The labels that fit best, ascending: (targets, batch); None without a last bias.
 
     Clipping shortens gradients: counts are guesses then.
     """
@@ -36,9 +35,8 @@ def recovered(problem: Problem, batch: int, seed: int) -> Tensor | None:
 
 def _chance(one: Problem, seed: int) -> Tensor:
     """Mean probabilities of the classes on random images."""
-    return one.probabilities(
-        torch.randn(64, *one.shape, generator=torch.Generator().manual_seed(seed))
-    )
+    draw = torch.Generator().manual_seed(seed)
+    return one.probabilities(torch.randn(64, *one.shape, generator=draw))
 
 
 def rate(found: Tensor, truth: Tensor) -> float:
@@ -50,10 +48,7 @@ def rate(found: Tensor, truth: Tensor) -> float:
 
 
 def _rounded(counts: Tensor, batch: int) -> Tensor:
-    """Whole, non-negative counts that sum to the batch.
-
-    One sample after the other to the class that misses most.
-    """
+    """Labels of a batch with about these counts: each goes to the class that misses most."""
     left, labels = counts.clone(), []
     for _ in range(batch):
         c = int(left.argmax())

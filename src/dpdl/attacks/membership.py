@@ -25,7 +25,7 @@ from dpdl.attacks.candidates import (
 )
 from dpdl.attacks.member_rates import rates_of
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.errors import InputError
 from dpdl.folder.attack_facts import MemberRates, MembershipScores
 from dpdl.folder.run_folder import RunFolder
@@ -37,7 +37,7 @@ from dpdl.training.train import replan
 
 
 class Inferred(NamedTuple):
-    """How well members were told from non-members in one case, over all attacked agents."""
+    """How well members and non-members were separated in one case, over all attacked agents."""
 
     agents: tuple[int, ...]
     members: int  # and as many non-members

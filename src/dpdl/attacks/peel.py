@@ -1,11 +1,9 @@
-"""One image, read off layer by layer.
-
-For networks of convolutions (with ReLU and max-pool) and linear layers.
+"""One image, read off layer by layer, of networks of convolutions and linear layers.
 
 The first linear layer gives its input away exactly: its gradient is g a' and its bias' is g, so
 that a is the gradient' g / ||g||^2, whatever the scale. The slope at a follows from the weights.
-Then, from the last convolution to the first, its input h is sought for which the convolution gives
-a and its weights' gradient is the one that was seen. Both are linear in h once it is known which
+Then, from the last convolution to the first, an input h is sought for which the convolution gives a
+and its weights' gradient is the one that was seen. Both are linear in h once it is known which
 pixel of every pooling window is the largest: the search is about that. One layer at a time gets
 there where matching the whole gradient at once gets stuck. At the end all is matched together.
 Dropout among the linear layers does not matter until then: nobody needs to know which units it
@@ -39,8 +37,7 @@ from dpdl.attacks.workers import ShareWatch
 from dpdl.tasks.fused.network import Network
 
 OUTPUT = 0.1
-"""Weight of a layer's output beside its gradient. Both are relative errors, and the output is
-matched more easily."""
+"""Weight of the error of a layer's output beside that of its gradient, which is harder to match."""
 STEP = {"layer": 0.2, "image": 0.05, "all": 0.02}
 
 
@@ -63,22 +60,15 @@ class Layer:
         return functional.unfold(h, size, padding=self.padding, stride=self.stride)
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The output, where it comes from, and the patches.
-
-        (targets, filters, cells), indices, patches.
-        """
+        """The output (targets, filters, cells), the pixel each cell comes from, and the patches."""
         patches = self.patches(h)
         before = self.weight.flatten(2) @ patches + self.bias[:, :, None]
-        rows = (
-            self.shape[1] + 2 * self.padding[0] - self.weight.shape[3]
-        ) // self.stride[0] + 1
-        columns = before.shape[2] // rows
         if self.pool == 1:
-            return (
-                before.relu(),
-                torch.arange(before.shape[2]).expand_as(before),
-                patches,
-            )
+            itself = torch.arange(before.shape[2]).expand_as(before)
+            return before.relu(), itself, patches
+        room = self.shape[1] + 2 * self.padding[0] - self.weight.shape[3]
+        rows = room // self.stride[0] + 1
+        columns = before.shape[2] // rows
         square = before.view(len(h), -1, rows, columns)
         out, which = functional.max_pool2d(square, 2, return_indices=True)
         return out.relu().flatten(2), which.flatten(2), patches
@@ -87,10 +77,10 @@ class Layer:
         self, slope: Tensor, which: Tensor, patches: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The weights' gradient and the slope before the activation, by that of the output."""
-        before = slope.new_zeros(*slope.shape[:2], patches.shape[2]).scatter(
-            2, which, slope
-        )
-        return torch.einsum("nfp,nkp->nfk", before, patches).view_as(self.seen), before
+        flat = slope.new_zeros(*slope.shape[:2], patches.shape[2])
+        before = flat.scatter(2, which, slope)
+        gradient = torch.einsum("nfp,nkp->nfk", before, patches)
+        return gradient.view_as(self.seen), before
 
     def repeated(self, times: int) -> Layer:
         """Every target several times in a row."""
@@ -114,13 +104,8 @@ def peel(
     if not layers:
         x = pixels.clamp(read_off.view(-1, 1, *problem.shape))
         watch(1.0)
-        return Found(
-            x,
-            angle(
-                problem.gradient(x, one_hot(labels, problem.classes)),
-                problem.directions,
-            ),
-        )
+        g = problem.gradient(x, one_hot(labels, problem.classes))
+        return Found(x, angle(g, problem.directions))
     a = read_off.clamp_(min=0)  # it was a ReLU's output
     total = settings.iterations * (len(layers) + 1)
     done = 0
@@ -131,9 +116,8 @@ def peel(
         watch(done / total)
 
     for number, layer in reversed(list(enumerate(layers))):
-        a, slope = _input_of(
-            layer, a, slope, None if number else pixels, settings, step
-        )
+        image = None if number else pixels
+        a, slope = _input_of(layer, a, slope, image, settings, step)
     x = a.view(len(a), 1, *problem.shape)
     return _together(problem, layers, read_off, x, labels, pixels, settings, step)
 
@@ -141,10 +125,7 @@ def peel(
 def read_first_linear(
     problem: Problem, network: Network
 ) -> tuple[list[Layer], Tensor, Tensor]:
-    """The convolutions, and exactly what the first linear layer received.
-
-    Its input, and the slope there.
-    """
+    """The convolutions, the exact input of the first linear layer, and the slope there."""
     names = list(problem.parameters)
     sizes = [problem.parameters[name][0].numel() for name in names]
     seen = {
@@ -169,9 +150,8 @@ def read_first_linear(
             )
         )
     g = seen[names[at + 1]]
-    a = (g[:, None] @ seen[names[at]])[:, 0] / g.square().sum(1, keepdim=True).clamp(
-        min=1e-30
-    )
+    length = g.square().sum(1, keepdim=True).clamp(min=1e-30)
+    a = (g[:, None] @ seen[names[at]])[:, 0] / length
     slope = (g[:, None] @ problem.parameters[names[at]])[:, 0]
     return layers, a, slope
 
@@ -179,13 +159,12 @@ def read_first_linear(
 def able(network: Network | None) -> bool:
     """Whether a network can be peeled.
 
-    Convolutions with ReLU, without norm, and a bias in the first linear layer.
+    It needs convolutions with ReLU, without norm, and a bias in the first linear layer.
     """
-    return (
-        network is not None
-        and all(conv.relu and not conv.groups for conv in network.convs)
-        and bool(network.linears[0].bias)
-    )
+    if network is None:
+        return False
+    plain = all(conv.relu and not conv.groups for conv in network.convs)
+    return plain and bool(network.linears[0].bias)
 
 
 def _input_of(
@@ -198,31 +177,26 @@ def _input_of(
 ) -> tuple[Tensor, Tensor]:
     """The layer's input and the slope there, from its output a and the slope of that.
 
-    `pixels`: of an image.
+    `pixels` are given for the first layer, whose input is an image.
     """
     many, times = layer.repeated(settings.restarts), settings.restarts
     filters = layer.weight.shape[1]
     a = a.view(len(a), filters, -1).repeat_interleave(times, 0)
-    slope = slope.view(len(slope), filters, -1).repeat_interleave(times, 0) * (
-        a > 0
-    )  # a dead unit passes nothing on
+    slope = slope.view(len(slope), filters, -1).repeat_interleave(times, 0)
+    slope = slope * (a > 0)  # a dead unit passes nothing on
     noise = start(layer.shape, len(layer.weight), settings)
-    h = (
-        0.3 * noise if pixels is None else pixels.low.to(noise) + 0.1 * noise
-    ).requires_grad_()
+    begin = 0.3 * noise if pixels is None else pixels.low.to(noise) + 0.1 * noise
+    h = begin.requires_grad_()
     lr = STEP["layer" if pixels is None else "image"]
     optimizer = torch.optim.Adam([h], lr)
     for k in range(settings.iterations):
-        optimizer.param_groups[0]["lr"] = (
-            lr * 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
-        )
+        optimizer.param_groups[0]["lr"] = lr * _cosine(k, settings)
         optimizer.zero_grad()
         out, which, patches = many.forward(h)
         objective = _relative(out, a)
         if pixels is None:
-            objective = OUTPUT * objective + _relative(
-                many.gradient(slope, which, patches)[0], many.seen
-            )
+            g = many.gradient(slope, which, patches)[0]
+            objective = OUTPUT * objective + _relative(g, many.seen)
         else:
             objective = objective + prior(h[:, None], pixels, settings)
         objective.sum().backward()
@@ -242,9 +216,13 @@ def _input_of(
 
 def _relative(found: Tensor, wanted: Tensor) -> Tensor:
     """Squared distance over squared length, per target."""
-    return (found - wanted).square().flatten(1).sum(1) / wanted.square().flatten(1).sum(
-        1
-    ).clamp(min=1e-30)
+    length = wanted.square().flatten(1).sum(1).clamp(min=1e-30)
+    return (found - wanted).square().flatten(1).sum(1) / length
+
+
+def _cosine(k: int, settings: Settings) -> float:
+    """The share of the step size in iteration k: from 1 to nearly 0."""
+    return 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
 
 
 def _together(
@@ -262,16 +240,13 @@ def _together(
     x = x.clone().requires_grad_()
     optimizer = torch.optim.Adam([x], STEP["all"])
     for k in range(settings.iterations):
-        optimizer.param_groups[0]["lr"] = (
-            STEP["all"] * 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
-        )
+        optimizer.param_groups[0]["lr"] = STEP["all"] * _cosine(k, settings)
         optimizer.zero_grad()
         h = x[:, 0]
         for layer in layers:
             h = layer.forward(h.view(len(h), *layer.shape))[0]
-        fit = angle(problem.gradient(x, y), problem.directions) + _relative(
-            h.flatten(1), a
-        )
+        aside = angle(problem.gradient(x, y), problem.directions)
+        fit = aside + _relative(h.flatten(1), a)
         objective = fit + prior(x, pixels, settings)
         objective.sum().backward()
         optimizer.step()

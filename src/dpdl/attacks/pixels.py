@@ -1,7 +1,4 @@
-"""How pixels become the numbers that a model sees.
-
-Public, and all that an attack knows about images.
-"""
+"""How pixels become the numbers that a model sees: public, and all that is known of images."""
 
 from __future__ import annotations
 

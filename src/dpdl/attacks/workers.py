@@ -1,8 +1,7 @@
-"""Pieces of an attack on several cores, each with a process.
+"""Pieces of an attack on several cores, each in a process of its own.
 
-In one, second derivatives do not run beside each other.
-
-The pieces, and so the results, do not depend on how many processes there are.
+Threads would not help: second derivatives of one process are computed one after the other. The
+pieces, and so the results, do not depend on how many processes there are.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ ShareWatch = Callable[[float], None]
 """Called with the share of the work that is done."""
 
 R = TypeVar("R")
-MOST = 1024  # pieces of one call
+MOST = 1024
+"""Pieces of one call."""
 
 _done: SynchronizedArray[float]
 _stop: Synchronized[bool]
@@ -66,7 +66,7 @@ class Workers(AbstractContextManager["Workers"]):
 
         Arguments and results must be picklable.
         """
-        going_on = self._unless_asked_to_stop(watch)
+        going_on = self._unless_stopped(watch)
         if self._pool is None or len(pieces) == 1:
             with one_thread_per_operation():
                 return [
@@ -80,10 +80,9 @@ class Workers(AbstractContextManager["Workers"]):
                 for k, piece in enumerate(pieces)
             ]
         while (left := wait(futures, 0.2, FIRST_EXCEPTION)).not_done:
-            if failed := next(
-                (future for future in left.done if future.exception()), None
-            ):
-                futures = [failed]
+            failed = [future for future in left.done if future.exception()]
+            if failed:
+                futures = failed[:1]
                 break
             going_on(sum(self._done[: len(pieces)]) / len(pieces))
         try:
@@ -95,8 +94,8 @@ class Workers(AbstractContextManager["Workers"]):
         watch(1.0)
         return found
 
-    def _unless_asked_to_stop(self, watch: ShareWatch) -> ShareWatch:
-        """`watch`, which is called several times a second, leaves the work when it is over."""
+    def _unless_stopped(self, watch: ShareWatch) -> ShareWatch:
+        """`watch`, called several times a second, which leaves the work once `stop` is set."""
 
         def going_on(share: float) -> None:
             if self._leave and self._leave.is_set():
@@ -112,7 +111,7 @@ class Stopped(Exception):
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that are started here do not hear Ctrl-C: this one does, and tells them to stop."""
+    """Processes that are started here ignore Ctrl-C: this one hears it and stops them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -133,7 +132,7 @@ def _begin(done: SynchronizedArray[float], stop: Synchronized[bool]) -> None:
 
 
 def _leave_with_parent() -> None:
-    """A parent that was killed cannot say that it is over."""
+    """End with the parent, which cannot stop its children if it is killed."""
     parent = multiprocessing.parent_process()
     assert parent
     parent.join()

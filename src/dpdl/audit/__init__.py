@@ -5,6 +5,7 @@ definition of differential privacy with the code that runs, worst-case records a
 bounds epsilon from below, with a stated confidence.
 """
 
+from dpdl.audit.canaries import LinearModel
 from dpdl.audit.certify import Certificate, clopper_pearson, gdp
 from dpdl.audit.game import Game
 from dpdl.audit.measure import (
@@ -15,7 +16,6 @@ from dpdl.audit.measure import (
     rehearse,
     try_one,
 )
-from dpdl.audit.records import LinearModel
 from dpdl.audit.result import AuditResult, Scores
 
 __all__ = [

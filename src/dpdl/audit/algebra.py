@@ -34,10 +34,10 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms import Algorithm, Calibration
+from dpdl.audit.canaries import CROWDS
 from dpdl.audit.combine import Combination, Numbers, Rehearsed, combine, covariance
 from dpdl.audit.ears import Ears, Edge, Heard
 from dpdl.audit.game import NOBODY, Game
-from dpdl.audit.records import CROWDS
 from dpdl.graph import Graph
 
 SAMPLES_PER_ROW = 1000

@@ -1,7 +1,7 @@
 """The game: is a record in agent i's data or not, judged by what leaves over T rounds.
 
 The game uses the code that trains: `Net` and its exit, the private gradient, the sampling, the
-algorithm's `round`. Only the model and the records are special (see `dpdl.audit.records`). There
+algorithm's `round`. Only the model and the records are special (see `dpdl.audit.canaries`). There
 are two ways to play.
 
 `play`: many games at once. Canary k lives in coordinate k, which has its own noise; each canary is
@@ -27,9 +27,7 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms import Algorithm
-from dpdl.audit.ears import Ears, Heard, Tap
-from dpdl.audit.randomness import OwnNoise, at_home
-from dpdl.audit.records import (
+from dpdl.audit.canaries import (
     COMPANY,
     LinearModel,
     batch,
@@ -39,6 +37,8 @@ from dpdl.audit.records import (
     push,
     real_records,
 )
+from dpdl.audit.ears import Ears, Heard, Tap
+from dpdl.audit.randomness import OwnNoise, at_home
 from dpdl.errors import InputError
 from dpdl.graph import Graph
 from dpdl.net import Net

@@ -35,6 +35,7 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms.compression import decode
+from dpdl.audit.canaries import canaries
 from dpdl.audit.combine import (
     Combination,
     Numbers,
@@ -45,7 +46,6 @@ from dpdl.audit.combine import (
 )
 from dpdl.audit.ears import Ears, Heard
 from dpdl.audit.game import NOBODY, Game, Present
-from dpdl.audit.records import canaries
 from dpdl.keys import generator
 
 ROWS_IN_A_ROUND = 60

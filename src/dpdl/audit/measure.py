@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from dpdl.audit.algebra import derivable, derive
+from dpdl.audit.canaries import CROWDS, LinearModel, public_accuracy
 from dpdl.audit.certify import clopper_pearson, gdp
 from dpdl.audit.combine import Numbers
 from dpdl.audit.ears import Ears, Heard
 from dpdl.audit.game import Game
 from dpdl.audit.learnt import learn
 from dpdl.audit.randomness import Renamed
-from dpdl.audit.records import CROWDS, LinearModel, public_accuracy
 from dpdl.audit.result import AuditResult, Scores
 from dpdl.errors import InputError, unknown
 from dpdl.keys import generator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dpdl.attacks.targets import AttackCase
+    from dpdl.attacks.scenarios import AttackCase
     from dpdl.attacks.workers import ShareWatch
     from dpdl.audit.measure import CountWatch
     from dpdl.folder.attack_facts import (

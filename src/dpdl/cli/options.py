@@ -61,7 +61,7 @@ class AlgorithmOption(click.Option):
         self.having = having
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        """What it means to the algorithms that were named, or to which algorithms it means what."""
+        """Its flag, and what it means for the named algorithms, or for all that have it."""
         chosen = ctx.meta.get(CHOSEN, ())
         known = {name: self.having[name] for name in chosen if name in self.having}
         shown = known or self.having
@@ -81,10 +81,13 @@ def _list(algorithms: list[str]) -> str:
 
 def _described(f: Field[Value]) -> str:
     """Help, allowed names, default."""
-    names, also = allowed_names(f), f.metadata.get("also")
-    allowed = ", ".join(filter(None, [*names, also]))
-    parts = [f.metadata.get("help", ""), f"({allowed})" * bool(names), default_of(f)]
-    return " ".join(filter(None, parts))
+    names = allowed_names(f)
+    allowed = ""
+    if names:
+        also = f.metadata.get("also")
+        allowed = f"({', '.join([*names, also] if also else names)})"
+    parts = (f.metadata.get("help"), allowed, default_of(f))
+    return " ".join(part for part in parts if part)
 
 
 def default_of(f: Field[Value]) -> str:
@@ -120,22 +123,22 @@ class ExperimentCommand(click.Command):
         """First the command's and the shared options, then those of algorithms."""
         chosen = ctx.meta.get(CHOSEN, ())
         known = {name for algorithm in chosen for name in options_of(algorithm)}
-        records: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        shared: list[tuple[str, str]] = []
+        own: list[tuple[str, str]] = []
         for param in self.get_params(ctx):
-            of_algorithm = isinstance(param, AlgorithmOption)
             record = param.get_help_record(ctx)
-            hidden = of_algorithm and chosen and param.name not in known
-            if record and not hidden:
-                records[of_algorithm].append(record)
+            if record is None:
+                continue
+            if not isinstance(param, AlgorithmOption):
+                shared.append(record)
+            elif not chosen or param.name in known:
+                own.append(record)
         with formatter.section("Options"):
-            formatter.write_dl(records[False])
-        if records[True]:
-            with formatter.section(f"Options of {_joined(chosen) or 'algorithms'}"):
-                formatter.write_dl(records[True])
-
-
-def _joined(names: Iterable[str]) -> str:
-    return ", ".join(names)
+            formatter.write_dl(shared)
+        if own:
+            whose = ", ".join(chosen) or "algorithms"
+            with formatter.section(f"Options of {whose}"):
+                formatter.write_dl(own)
 
 
 def _named(args: list[str]) -> list[str]:

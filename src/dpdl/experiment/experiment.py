@@ -158,7 +158,7 @@ class Experiment(Shared):
             if other or (name == "noise" and self.sigma is not None):
                 raise InputError(
                     f"{self.algorithm} stands for {name} {value!r}; nothing else can be "
-                    "asked for."
+                    "given."
                 )
         return fixed
 

@@ -17,13 +17,9 @@ MOST_FREE = 60
 def layout(graph: Graph) -> Matrix:
     """One row (x, y) per agent, within -1 to 1: a grid, columns or a circle, by kind of graph."""
     N, kind = graph.N, graph.name.partition(":")[0]
-    sides = re.fullmatch(r"torus:([0-9]+)x([0-9]+)", graph.name)
-    if (
-        sides
-        and int(sides[1]) * int(sides[2]) == N
-        and min(int(sides[1]), int(sides[2])) > 1
-    ):
-        return _grid(N, int(sides[2]))
+    sides = _sides(graph)
+    if sides:
+        return _grid(*sides)
     if kind == "star":
         return np.vstack([np.zeros((1, 2)), _circle(N - 1)])
     if kind == "bipartite" and N % 2 == 0:
@@ -31,13 +27,20 @@ def layout(graph: Graph) -> Matrix:
     if kind == "bipartite-hub" and N > 2:
         return _hubs(N)
     if kind == "hypercube" and N & (N - 1) == 0:
-        # Neighbours in Gray code differ in one binary digit: the rim of the circle is edges.
-        places = np.arange(N)
-        points = np.empty((N, 2))
-        points[places ^ (places >> 1)] = _circle(N)
-        return points
+        return _gray_circle(N)
     known = kind in ("ring", "path", "complete", "exponential", "erdos-renyi")
-    return _circle(N) if known or not 3 < N <= MOST_FREE else _free(graph)
+    few = 3 < N <= MOST_FREE
+    return _free(graph) if few and not known else _circle(N)
+
+
+def _sides(graph: Graph) -> tuple[int, int] | None:
+    """Rows and columns of a torus whose name fits its number of agents."""
+    found = re.fullmatch(r"torus:([0-9]+)x([0-9]+)", graph.name)
+    if not found:
+        return None
+    rows, columns = int(found[1]), int(found[2])
+    fits = rows * columns == graph.N and min(rows, columns) > 1
+    return (rows, columns) if fits else None
 
 
 def _circle(N: int) -> Matrix:
@@ -46,18 +49,31 @@ def _circle(N: int) -> Matrix:
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def _grid(N: int, columns: int) -> Matrix:
+def _gray_circle(N: int) -> Matrix:
+    """Neighbours in Gray code differ in one binary digit, so the rim of the circle is edges."""
     places = np.arange(N)
-    x, y = places % columns, places // columns
-    return np.stack([2 * x / x.max() - 1, 1 - 2 * y / y.max()], axis=1)
+    gray = places ^ (places >> 1)
+    points = np.empty((N, 2))
+    points[gray] = _circle(N)
+    return points
+
+
+def _grid(rows: int, columns: int) -> Matrix:
+    places = np.arange(rows * columns)
+    x = places % columns
+    y = places // columns
+    right = 2 * x / (columns - 1) - 1
+    down = 2 * y / (rows - 1) - 1
+    return np.stack([right, -down], axis=1)
 
 
 def _columns(N: int) -> Matrix:
     """Even agents on the left, odd agents on the right."""
     places = np.arange(N)
-    return np.stack(
-        [2.0 * (places % 2) - 1.0, 1.0 - 2.0 * (places // 2 + 0.5) / (N // 2)], axis=1
-    )
+    x = 2.0 * (places % 2) - 1.0
+    row = places // 2
+    y = 1.0 - 2.0 * (row + 0.5) / (N // 2)
+    return np.stack([x, y], axis=1)
 
 
 def _hubs(N: int) -> Matrix:
@@ -85,14 +101,13 @@ def _free(graph: Graph) -> Matrix:
 
 def spacing(points: Matrix) -> float:
     """How close the agents stand: four in five have no other agent nearer than this."""
-    # Thousands of agents are drawn as dots; the first ones tell how large a dot may be.
+    # Thousands of agents are drawn as dots; the first ones decide how large a dot may be.
     some = points[:2000]
-    squared = (
-        np.subtract.outer(some[:, 0], some[:, 0]) ** 2
-        + np.subtract.outer(some[:, 1], some[:, 1]) ** 2
-    )
+    x, y = some[:, 0], some[:, 1]
+    squared = np.subtract.outer(x, x) ** 2 + np.subtract.outer(y, y) ** 2
     np.fill_diagonal(squared, 4.0)
-    return float(np.sqrt(np.quantile(squared.min(axis=1), 0.2)))
+    nearest = squared.min(axis=1)
+    return float(np.sqrt(np.quantile(nearest, 0.2)))
 
 
 def curves(points: Matrix, pairs: npt.NDArray[np.int64]) -> Matrix:
@@ -103,9 +118,8 @@ def curves(points: Matrix, pairs: npt.NDArray[np.int64]) -> Matrix:
     if len(pairs) * len(points) <= 200_000:
         bend[_blocked(points, start, end, apart / 4)] = 0.7 * apart
     along, middle = end - start, (start + end) / 2
-    side = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(
-        along, axis=1, keepdims=True
-    )
+    across = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    side = across / np.linalg.norm(along, axis=1, keepdims=True)
     inwards = np.where((side * middle).sum(axis=1) > 1e-9, -1.0, 1.0)
     control = middle + side * (inwards * bend)[:, None]
     t = np.linspace(0.0, 1.0, 25 if bend.any() else 2)[:, None, None]

@@ -60,6 +60,11 @@ hostile: it may import this module, or walk the stack.
 """
 
 
+def positions(where: Tensor) -> Tensor:
+    """The positions at which a condition holds, ascending."""
+    return where.nonzero().flatten()
+
+
 def blocks(agents: int, processes: int) -> Tensor:
     """Placement of the agents on processes: equal consecutive blocks."""
     if processes > agents:
@@ -98,7 +103,7 @@ class Part:
         self.agents = net.agents[rows]
         self.i = torch.searchsorted(self.agents, asks[:, 0].contiguous())
         self.w = torch.from_numpy(net.graph.W[tuple(asks.T.numpy())])
-        self.own = (asks[:, 0] == asks[:, 1]).nonzero().flatten()
+        self.own = positions(asks[:, 0] == asks[:, 1])
         self.numbers = numbers
         self.visits = Visits(net.visits.edges[numbers], net.visits.host[numbers])
         self._routes(net.place[asks[:, 1]], net.place[self.visits.edges[:, 0]])
@@ -106,16 +111,13 @@ class Part:
     def _routes(self, asked: Tensor, asking: Tensor) -> None:
         """Which answers go where, by the processes that are asked and that ask."""
         here, size = self._net.rank, self._net.processes
-        self._asks_of = {r: (asked == r).nonzero().flatten() for r in range(size)}
-        self._visits_of = {r: (asking == r).nonzero().flatten() for r in range(size)}
-        self._asks_here, self._visits_here = (
-            self._asks_of.pop(here),
-            self._visits_of.pop(here),
-        )
-        self._leaves = (
-            (self.visits.edges[:, 0] != self.visits.edges[:, 1]).nonzero().flatten()
-        )
-        self._links = self.visits.edges[self._leaves].flip(1)
+        self._asks_of = {r: positions(asked == r) for r in range(size)}
+        self._visits_of = {r: positions(asking == r) for r in range(size)}
+        self._asks_here = self._asks_of.pop(here)
+        self._visits_here = self._visits_of.pop(here)
+        edges = self.visits.edges
+        self._leaves = positions(edges[:, 0] != edges[:, 1])
+        self._links = edges[self._leaves].flip(1)
 
     @cached_property
     def _by_agent(self) -> Groups:
@@ -128,7 +130,8 @@ class Part:
             return self._reply(channel, answers)
         sent = codec.encode(answers, self.visits, self.numbers)
         got = codec.decode(self._reply(channel, sent), answers)
-        got[self.own] = answers[self.visits.edges[:, 0] == self.visits.edges[:, 1]]
+        edges = self.visits.edges
+        got[self.own] = answers[edges[:, 0] == edges[:, 1]]
         return got
 
     def _reply(self, channel: str, answers: Tensor) -> Tensor:
@@ -173,7 +176,7 @@ class Net:
     `agents` are their numbers, `N` is the number of all agents. `i`, `w` and `own` belong to the
     asks: row of the asking agent, weight w_ij, and position of the self-loop of every agent.
     `visits` are the edges they answer, counted by `numbers`, and `selves` those that stay at home.
-    `place` says which process hosts an agent. Whoever has a net can send by its verbs only, and
+    `place` is the process that hosts each agent. Whoever has a net can send by its verbs only, and
     they all end at one exit.
     """
 
@@ -198,18 +201,14 @@ class Net:
         here = self.place == self.rank
         edges = torch.from_numpy(np.array(graph.edges))
         visits = edges[here[edges[:, 1]]]
-        self.agents = here.nonzero().flatten()
-        self.visits = Visits(
-            visits, torch.searchsorted(self.agents, visits[:, 1].contiguous())
-        )
-        self.selves = Visits(
-            torch.stack([self.agents, self.agents], dim=1),
-            torch.arange(len(self.agents)),
-        )
+        self.agents = positions(here)
+        hosts = torch.searchsorted(self.agents, visits[:, 1].contiguous())
+        self.visits = Visits(visits, hosts)
+        loops = torch.stack([self.agents, self.agents], dim=1)
+        self.selves = Visits(loops, torch.arange(len(self.agents)))
         self._asks = edges[here[edges[:, 0]]]
-        self._whole = Part(
-            self, slice(0, len(self.agents)), self._asks, torch.arange(len(visits))
-        )
+        everybody = slice(0, len(self.agents))
+        self._whole = Part(self, everybody, self._asks, torch.arange(len(visits)))
         self.i, self.w, self.own = self._whole.i, self._whole.w, self._whole.own
         self.numbers = self._whole.numbers
         self._parts: dict[int, tuple[Part, ...]] = {}
@@ -223,13 +222,10 @@ class Net:
         self._at = torch.searchsorted(self._senders, visits[:, 0].contiguous())
         self._local = torch.searchsorted(self._senders, self.agents)
         others = [r for r in range(self.processes) if r != self.rank]
-        self._readers = {
-            r: self.i[self.place[asks[:, 1]] == r].unique() for r in others
-        }
-        self._from = {
-            r: (self.place[self._senders] == r).nonzero().flatten() for r in others
-        }
-        self._leaves = (asks[:, 0] != asks[:, 1]).nonzero().flatten()
+        asked, sending = self.place[asks[:, 1]], self.place[self._senders]
+        self._readers = {r: self.i[asked == r].unique() for r in others}
+        self._from = {r: positions(sending == r) for r in others}
+        self._leaves = positions(asks[:, 0] != asks[:, 1])
 
     @cached_property
     def _w_visits(self) -> Tensor:
@@ -322,23 +318,23 @@ class Net:
         parts were one process after the other, most would wait.
         """
         sizes = torch.from_numpy(np.array(self.graph.sizes))
-        part = torch.cat(
-            [
-                torch.tensor(divided(sizes[self.place == r].tolist(), most))
-                for r in range(self.processes)
-            ]
-        )
+        of_process = [
+            divided(sizes[self.place == r].tolist(), most)
+            for r in range(self.processes)
+        ]
+        part = torch.cat([torch.tensor(parts) for parts in of_process])
         count = int(part.max()) + 1
         if count == 1:
             return (self._whole,)
-        asks, visits, agents = (
-            edges.argsort(stable=True).split(edges.bincount(minlength=count).tolist())
-            for edges in (
-                part[self._asks[:, 0]],
-                part[self.visits.edges[:, 0]],
-                part[self.agents],
-            )
-        )
+
+        def by_part(of: Tensor) -> tuple[Tensor, ...]:
+            members = of.bincount(minlength=count).tolist()
+            found: tuple[Tensor, ...] = of.argsort(stable=True).split(members)
+            return found
+
+        asks = by_part(part[self._asks[:, 0]])
+        visits = by_part(part[self.visits.edges[:, 0]])
+        agents = by_part(part[self.agents])
         starts = np.cumsum([0, *map(len, agents)]).tolist()
         return tuple(
             Part(self, slice(starts[k], starts[k + 1]), self._asks[asks[k]], visits[k])

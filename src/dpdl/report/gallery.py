@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL, LARGE, ACROSS = 1.05, 2.0, 9.0
-"""The narrowest and the widest image; between them, the images of a row are `ACROSS` wide
-together."""
+"""Widths: of the narrowest and the widest image, and between them of all images of a row."""
 EDGE, GAP, NEAR = 0.15, 0.12, 0.04
 """Space around the figure, between images, and between an image and its text."""
 LABEL, LINE = 1.4, 1.2
@@ -92,15 +91,14 @@ def gallery_figure(
             ha="center",
             va="bottom",
         )
-    for y, label, row, words in zip(
-        tops, labels, pictures.values(), below, strict=True
-    ):
+    lines = zip(tops, labels, pictures.values(), below, strict=True)
+    for y, label, row, texts in lines:
         page.write(label, left - GAP, y + tall / 2, NAME, ha="right", va="center")
         for k, picture in enumerate(row):
             page.show(
                 picture,
                 (left + k * (side + GAP), y, side, tall),
-                words[k] if words else "",
+                texts[k] if texts else "",
             )
     return page.figure
 
@@ -123,8 +121,8 @@ def _check(columns: Sequence[str], rows: Rows, captions: Captions) -> None:
 
 def _side(columns: Sequence[str], captions: Captions) -> float:
     """The width of an image: texts must stay apart from those of the next column."""
-    words = [text for row in captions.values() for text in row]
-    least = max(_least(columns, NAME), _least(words, CAPTION)) + GAP
+    texts = [text for row in captions.values() for text in row]
+    least = max(_least(columns, NAME), _least(texts, CAPTION)) + GAP
     return max(float(np.clip(ACROSS / len(columns), SMALL, LARGE)), least)
 
 
@@ -222,7 +220,7 @@ def _height(texts: Sequence[str], size: float) -> float:
 
 
 def _parts(text: str) -> list[str]:
-    """What stays on one line: a value belongs to the word before it, as in "MSE 0.12"."""
+    """What stays on one line: a value belongs to the name before it, as in "MSE 0.12"."""
     return re.split(r"\s+(?=[^\W\d])(?!inf\b)", text.strip())
 
 

@@ -1,7 +1,4 @@
-"""How well members are told from others.
-
-Receiver operating characteristics, on logarithmic axes.
-"""
+"""How well members and others are separated: ROC curves on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ def roc_figure(curves: Curves, title: str) -> Figure:
         raise InputError("There are no curves to draw.")
     if len(curves) > len(LOOKS):
         raise InputError(
-            f"At most {len(LOOKS)} curves can be told apart, not {len(curves)}."
+            f"At most {len(LOOKS)} curves can be distinguished, not {len(curves)}."
         )
     checked = {name: _checked(name, *curve) for name, curve in curves.items()}
     low = _lowest(list(checked.values()))

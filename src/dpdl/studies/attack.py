@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import final
 
 from dpdl.attacks import harness
+from dpdl.attacks.galleries import by_agent, by_round
 from dpdl.attacks.harness import Effort
-from dpdl.attacks.pictures import by_agent, by_round
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.tables import Attacked
-from dpdl.attacks.targets import AttackCase, offered
+from dpdl.attacks.scenarios import AttackCase, offered
+from dpdl.attacks.scoring import Attacked
 from dpdl.attacks.workers import Workers
 from dpdl.folder import names
 from dpdl.folder.attack_facts import AttackFacts
@@ -21,7 +21,7 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.parallel import cores
 from dpdl.report.gallery import draw_gallery
 from dpdl.studies.attack_watch import AttackWatch
-from dpdl.studies.membership import infer_membership
+from dpdl.studies.infer_membership import infer_membership
 from dpdl.training.recording import numbers_of
 
 ALL = "all"
@@ -98,7 +98,7 @@ def _attack(
 
 
 def _distinct(attacked: list[Attacked]) -> list[Attacked]:
-    """Runs of one algorithm are told apart by the names of their folders."""
+    """Runs of one algorithm are named with their folders."""
     who = [a.who for a in attacked]
     return [
         replace(a, suffix=f" {a.run.name}") if who.count(a.who) > 1 else a

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, final
 
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch
 from dpdl.audit.measure import CountWatch
 from dpdl.planning.plan import Plan

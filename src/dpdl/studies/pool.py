@@ -201,3 +201,4 @@ class _Child:
         """End it now."""
         self._process.kill()
         self._process.wait()
+        self.ask_to_stop()  # closes the pipe

@@ -119,31 +119,22 @@ def schedules(
     check_budget(experiment, work)
     e = experiment.resolved()
     assert e.batch
-    model, batches = _asked(e, progress, factors)
-    mechanism = model.mechanism
-    limit = work * e.rounds * e.batch
+    model, batches = _model_and_batches(e, progress, factors)
     numbers = _multiples(e.rounds, factors)
-    pairs = [
-        (rounds, batch)
-        for batch in batches
-        for rounds in numbers
-        if rounds * batch <= limit
-    ]
-    if not pairs:
+    unit = e.rounds * e.batch
+    pairs = [(rounds, batch) for batch in batches for rounds in numbers]
+    affordable = [(T, B) for T, B in pairs if work * unit >= T * B]
+    if not affordable:
         rounds, batch = min(numbers), min(batches)
-        least = rounds * batch / (e.rounds * e.batch)
         raise InputError(
-            f"work must be at least {least:.4g}, the cost of {rounds} rounds with batches "
-            f"of {batch}, and less is not tried; it is {work:g}."
+            f"work must be at least {rounds * batch / unit:.4g}, the cost of {rounds} "
+            f"rounds with batches of {batch}, and less is not tried; it is {work:g}."
         )
-    found = [
-        _schedule(
-            replace(model, rounds=rounds, mechanism=mechanism.with_batch(batch)),
-            e,
-            sigma_of,
-        )
-        for rounds, batch in pairs
-    ]
+    found = []
+    for rounds, batch in affordable:
+        mechanism = model.mechanism.with_batch(batch)
+        other = replace(model, rounds=rounds, mechanism=mechanism)
+        found.append(_schedule(other, e, sigma_of))
     return _marked(found)
 
 
@@ -190,7 +181,7 @@ def _multiples(value: int, factors: Sequence[float]) -> list[int]:
 
 
 # ------------------------------------------------------------------ how many records there are
-def _asked(
+def _model_and_batches(
     e: Experiment, progress: bool, factors: Sequence[float]
 ) -> tuple[PrivacyModel, list[int]]:
     """All that privacy depends on, and the batches that may stand in for the experiment's."""

@@ -174,31 +174,38 @@ def make_search(
             "is none. Leave out sites."
         )
     if work is not None:
-        check_budget(e, work)
-        if search != "random":
-            raise InputError(
-                f"--for-budget needs search 'random', not {search!r}: its trials differ "
-                "in rounds and batch."
-            )
-    named = [name.strip() for name in over.split(",") if name.strip()]
-    chosen = [_option(e.algorithm, name, "--over") for name in named]
-    if not chosen:
-        raise InputError("over must be one or more options, separated by commas.")
-    if work is not None and "batch" in chosen:
+        _check_for_budget(e, search, work)
+    drawn = _ranges(e.algorithm, over, ranges)
+    if work is not None and "batch" in drawn:
         raise InputError("--for-budget chooses the batch; leave batch out of --over.")
-    own = dict(_range(e.algorithm, text) for text in ranges)
-    for name in own:
-        if name not in chosen:
-            raise InputError(f"--range is about {name}, which --over does not name.")
-    drawn = {
-        name: own.get(name) or field_of(e.algorithm, name).metadata["search"]
-        for name in searched(e.algorithm)
-        if name in chosen
-    }
     found = Search(e, drawn, trials, search, work)
     if search == "grid":
         _check_grid(found)
     return found
+
+
+def _check_for_budget(e: Experiment, search: str, work: float) -> None:
+    check_budget(e, work)
+    if search != "random":
+        raise InputError(
+            f"--for-budget needs search 'random', not {search!r}: its trials differ in "
+            "rounds and batch."
+        )
+
+
+def _ranges(algorithm: str, over: str, given: Iterable[str]) -> dict[str, Range]:
+    """The range of every chosen option: the given one, or the one that the option declares."""
+    named = [name.strip() for name in over.split(",") if name.strip()]
+    chosen = [_option(algorithm, name, "--over") for name in named]
+    if not chosen:
+        raise InputError("over must be one or more options, separated by commas.")
+    own = dict(_range(algorithm, text) for text in given)
+    for name in own:
+        if name not in chosen:
+            raise InputError(f"--range is about {name}, which --over does not name.")
+    declared = {name: field_of(algorithm, name).metadata["search"] for name in chosen}
+    every = declared | own
+    return {name: every[name] for name in searched(algorithm) if name in every}
 
 
 def _check_grid(s: Search) -> None:

@@ -19,7 +19,7 @@ class PeerLost(RunFailed):
 
 
 class WrongMessage(RunFailed):
-    """Another process sent something else than what this one waits for, or the same twice."""
+    """Another process sent an unexpected message, or an address was used twice."""
 
     def __init__(self, rank: int, what: str) -> None:
         super().__init__(f"Process {rank} of this run {what}.")
@@ -27,7 +27,7 @@ class WrongMessage(RunFailed):
 
 
 class Address(NamedTuple):
-    """What a message is: no two messages from one process to another have the same address."""
+    """The identity of a message: no two messages from one process to another share it."""
 
     round: int
     channel: str
@@ -52,7 +52,7 @@ class Transport(Protocol):
 
     @property
     def apart(self) -> bool:
-        """Whether what is swapped crosses a link, to a process that may be somebody else's."""
+        """Whether swapped rows cross a link, to a process that may have another owner."""
         ...
 
     def swap(
@@ -81,7 +81,7 @@ class Used:
         self._used: dict[int, set[Address]] = {}
 
     def add(self, address: Address) -> None:
-        """Take note of an address; one that was used, or whose round is over, is refused."""
+        """Note an address; one that was used, or whose round is over, is refused."""
         latest = max(self._used, default=address.round)
         known = self._used.setdefault(address.round, set())
         if address in known or address.round < latest - 1:
@@ -94,7 +94,7 @@ class Used:
 def check_rows(
     rank: int, expected: Address, found: Address, rows: Tensor, count: int, like: Tensor
 ) -> None:
-    """Refuse what process `rank` sent if it is not what is waited for."""
+    """Refuse rows of process `rank` that are not the expected ones."""
     if found != expected:
         raise WrongMessage(rank, f"sent {found} where {expected} was expected")
     shape, wanted = tuple(rows.shape), (count, *like.shape[1:])
@@ -125,7 +125,7 @@ class Alone:
         expect: Mapping[int, int],
         like: Tensor,
     ) -> dict[int, Tensor]:
-        """Nothing to give, nothing to get."""
+        """An empty exchange; nobody else is there."""
         self._used.add(address)
         if out or expect:
             raise PeerLost(min({*out, *expect}))

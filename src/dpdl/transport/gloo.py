@@ -1,7 +1,7 @@
 """Real processes on a trusted cluster: torch.distributed, point to point, started by `torchrun`.
 
 Gloo has neither encryption nor identity: use it inside one trusted cluster only. Its messages have
-no headers, so each is announced by a small one that says what is coming.
+no headers, so each is announced by a small one with its address, type and shape.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ COLLECT = f"{OF_THE_RUN}collect"
 
 @final
 class Post:
-    """A transport that is given a channel, and knows round and number by itself."""
+    """A transport that numbers the exchanges of each round, so that callers name a channel only."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

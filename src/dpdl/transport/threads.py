@@ -48,7 +48,7 @@ class Threads:
         return {r: self._take(r, address, count, like) for r, count in expect.items()}
 
     def leave(self) -> None:
-        """Say to all others that nothing more will come from here."""
+        """Tell all others that nothing more will come from here."""
         for r in range(self.size):
             self._boxes[self.rank, r].put(None)
 

@@ -1,4 +1,4 @@
-"""Scores of what was rebuilt, beside those of pictures that need no attack."""
+"""Scores of what was rebuilt in a run, beside those of pictures that need no attack."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dpdl.attacks import labels as recovery
 from dpdl.attacks.harness import Reconstructions
-from dpdl.attacks.metrics import ImageScore, paired_test, pixels_of, score, trivial
+from dpdl.attacks.image_scores import ImageScore, paired_test, pixels_of, score, trivial
 from dpdl.attacks.pixels import Pixels
 from dpdl.folder.attack_facts import CaseScores, TrivialScores
 from dpdl.folder.run_folder import RunFolder

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import torch
 
+from dpdl.attacks.galleries import TRUTH, by_agent, by_round
 from dpdl.attacks.harness import Reconstructions
-from dpdl.attacks.pictures import TRUTH, by_agent, by_round
 from dpdl.attacks.pixels import Pixels
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
 
 
 def outcome(t: int, batch: int, value: float) -> Reconstructions:

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from dpdl.attacks.harness import Reconstructions
-from dpdl.attacks.metrics import MOST_PSNR, ImageScore
-from dpdl.attacks.tables import Attacked, _means, medians
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.image_scores import MOST_PSNR, ImageScore
+from dpdl.attacks.scenarios import AttackCase
+from dpdl.attacks.scoring import Attacked, _means, medians
 from dpdl.planning.plan import Plan
 from dpdl.privacy.epsilon import UNBOUNDED, Epsilon
 from dpdl.training.train import replan

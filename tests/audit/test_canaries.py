@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpdl.audit.records import (
+from dpdl.audit.canaries import (
     LENGTH,
     LinearModel,
     batch,

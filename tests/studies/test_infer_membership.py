@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import dpdl
-from dpdl.attacks.tables import Attacked
-from dpdl.attacks.targets import AttackCase
+from dpdl.attacks.scenarios import AttackCase
+from dpdl.attacks.scoring import Attacked
 from dpdl.folder.attack_facts import EpsilonBounds
 from dpdl.studies.attack_watch import AttackWatch, Unwatched
-from dpdl.studies.membership import certified_epsilon, infer_membership
+from dpdl.studies.infer_membership import certified_epsilon, infer_membership
 from dpdl.training.recording import RecordingRequest
 from dpdl.training.train import replan
 from tests.attacks.runs import OPTIONS, record_digits

@@ -11,7 +11,7 @@ import torch
 from scipy.stats import rankdata, wilcoxon
 from torch import Tensor
 
-from dpdl.attacks.metrics import (
+from dpdl.attacks.image_scores import (
     ImageScore,
     match,
     mse,

@@ -1,6 +1,4 @@
-"""What an adversary takes for a gradient of the attacked agent.
-
-From messages to (model, direction).
+"""What an adversary takes for a gradient of the attacked agent: a direction, and its model.
 
     cg    the cross-gradient that agent j sent to i, at the model that i had sent
     mm    g~^i_t = v~^i_t - beta sum_j w_ij v~^j_{t-1}, at the model that i had sent: exact, from
@@ -30,14 +28,11 @@ from dpdl.graph.matrix import acceleration
 
 
 class AttackCase(NamedTuple):
-    """What is attacked.
-
-    A scenario in a recorded round, for batches of a size (None: the run's own).
-    """
+    """What is attacked: a scenario in a recorded round."""
 
     scenario: str
     round: int
-    batch: int | None
+    batch: int | None  # the size of the batches; None: the run's own
     labels: str = "known"  # or "recovered"
 
 
@@ -45,9 +40,7 @@ class Target(NamedTuple):
     """One thing to invert."""
 
     model: Tensor  # (D,) where the gradient was taken
-    direction: (
-        Tensor  # (D,) a multiple of the gradient, or of something that contains it
-    )
+    direction: Tensor  # (D,) a multiple of the gradient, or of what contains it
     agent: int  # whose records it is about
 
 
@@ -98,16 +91,15 @@ def self_gradient(
                 f"The cross-gradient from {j} to {agent} was not recorded in round "
                 f"{t}; record all links."
             )
-        rest = rest - gradients[j, agent] / (
-            float(recording.W[agent, j]) ** 0.5 * len(recording.W)
-        )
+        scale = float(recording.W[agent, j]) ** 0.5 * len(recording.W)
+        rest = rest - gradients[j, agent] / scale
     return found._replace(direction=rest)
 
 
 def model_step(recording: Recording, t: int, batch: int | None, agent: int) -> Target:
-    """sum_j w_ij m^j - m^i of consecutive messages.
+    """The step size times what the agent's records contributed.
 
-    The step size times what the agent's records contributed.
+    sum_j w_ij m^j - m^i of consecutive messages.
     """
     name = recording.facts.algorithm
     shown = algorithms.named(name).kind.shows_step
@@ -123,20 +115,17 @@ def model_step(recording: Recording, t: int, batch: int | None, agent: int) -> T
     if shown.gossip:
         return _gossip_step(recording, t, batch, agent, shown.channel)
     if shown.same_round:
-        before, after, at = (
-            recording.messages(t - 1),
-            recording.messages(t, batch),
-            t - 1,
-        )
+        at, before = t - 1, recording.messages(t - 1)
+        after = recording.messages(t, batch)
     else:
-        before, after, at = recording.messages(t, batch), recording.after(t, batch), t
+        at, before = t, recording.messages(t, batch)
+        after = recording.after(t, batch)
     channel = shown.channel
     _channel(before, channel, "step", recording)
     mixed = _mixed(recording, agent, lambda j: _sent(before, channel, j, at))
     moved = mixed - _sent(after, channel, agent, at + 1)
-    return Target(
-        mixed if shown.at_mixed else _sent(before, channel, agent, at), moved, agent
-    )
+    model = mixed if shown.at_mixed else _sent(before, channel, agent, at)
+    return Target(model, moved, agent)
 
 
 def _gossip_step(
@@ -163,11 +152,10 @@ def _calibrates(recording: Recording) -> bool:
 
 def _mixed(recording: Recording, agent: int, row: Callable[[int], Tensor]) -> Tensor:
     """The weighted mean of an agent's and its neighbours' rows."""
-    around = torch.stack([row(j) for j in [agent, *recording.neighbours(agent)]])
-    weights = torch.tensor(
-        recording.W[agent, [agent, *recording.neighbours(agent)]]
-    ).to(around)
-    return weights @ around
+    agents = [agent, *recording.neighbours(agent)]
+    rows = torch.stack([row(j) for j in agents])
+    weights = torch.tensor(recording.W[agent, agents]).to(rows)
+    return weights @ rows
 
 
 SCENARIOS: Mapping[str, Callable[[Recording, int, int | None, int], Target]] = {
@@ -213,7 +201,7 @@ def _channel(
 
 
 def _sent(messages: Messages, channel: str, source: int, t: int) -> Tensor:
-    """What an agent sent to all its neighbours; one link is enough to have it."""
+    """What an agent sent to all its neighbours, from any recorded link."""
     for (i, _), row in messages.get(channel, {}).items():
         if i == source:
             return row

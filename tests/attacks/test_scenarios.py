@@ -10,7 +10,7 @@ import torch
 import dpdl
 from dpdl.algorithms import NAMES
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.targets import offered, target
+from dpdl.attacks.scenarios import offered, target
 from dpdl.errors import InputError
 from dpdl.training.recording import RecordingRequest, with_batches_of
 from tests.attacks.runs import gradient, record_clear

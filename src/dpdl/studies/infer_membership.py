@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpdl.attacks.membership import membership
-from dpdl.attacks.tables import Attacked
+from dpdl.attacks.scoring import Attacked
 from dpdl.audit import audit, auditable
 from dpdl.folder import names
 from dpdl.folder.attack_facts import EpsilonBounds, MembershipFacts
@@ -29,7 +29,7 @@ def infer_membership(
     seed: int,
     watch: AttackWatch,
 ) -> tuple[tuple[MembershipFacts, ...], Path]:
-    """How well members are told from others in every case, and the picture of the curves."""
+    """How well members and others are separated in every case, and the picture of the curves."""
     found: list[MembershipFacts] = []
     for a in attacked:
         bounds = certified_epsilon(a, watch)
