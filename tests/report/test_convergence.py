@@ -189,7 +189,8 @@ def test_title_legend_and_guarantee_are_there() -> None:
         "muffliato",
     ]
     assert words_of(figure) == (
-        "Line: mean of the agents, one seed. Shaded: from the lowest to the highest agent. The epsilon is proven."
+        "Line: mean of the agents, one seed. Shaded: from the lowest to the highest "
+        "agent. The epsilon is proven."
     )
 
 
@@ -251,7 +252,8 @@ def test_the_page_has_a_figure_for_each_graph_with_curves() -> None:
         text for text in images(html) if text.startswith("Training loss over rounds")
     ]
     assert complete == (
-        "Training loss over rounds, mnist, complete, alpha_d 0.25, one panel for each number of agents and epsilon: "
+        "Training loss over rounds, mnist, complete, alpha_d 0.25, one panel for each "
+        "number of agents and epsilon: "
         "10 agents, epsilon 0.5. Mean loss in the last round: dpdl 1.00."
     )
     assert "10 agents, epsilon 0.5; 20 agents, epsilon 0.5." in ring

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpdl.paper.cells import AttackedPlace
+from dpdl.paper.cells import AttackedPlace, places
 from dpdl.studies.reproduce import attack_store, beside_paper
 from dpdl.studies.reproduce.printed import Count
+from dpdl.studies.reproduce.recipes import MODES
 from tests.studies.reproduce.attacked import RING, entered_attack
 
 KEPT = Path(__file__).parents[3] / "results" / "attack" / "mnist-complete-10.json"
@@ -19,6 +20,21 @@ def shape(value: object) -> object:
     if isinstance(value, dict):
         return {name: shape(part) for name, part in value.items()}
     return [shape(value[0])] if isinstance(value, list) else None
+
+
+def test_all_committed_attacks_come_back_as_they_were() -> None:
+    for place in places("attack-mnist", "agents=10"):
+        content = json.loads(attack_store.path_of(KEPT.parents[1], place).read_text())
+        found = attack_store.read(KEPT.parents[1], place)
+        assert found and found.to_json() == content, place.name
+        assert (found.dataset, found.graph, found.agents) == place
+
+
+def test_every_committed_file_is_of_a_known_kind() -> None:
+    """Cells of three modes and attacks are records; studies are written by hand."""
+    known = {*MODES, "attack", "compare", "study"}
+    files = list(KEPT.parents[1].rglob("*.json"))
+    assert {file.parent.name for file in files} == known and len(files) >= 251
 
 
 def test_the_format_is_that_of_the_files_there_are(tmp_path: Path) -> None:
