@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dpdl.attacks.paper import PaperAttack
 from dpdl.experiment.experiment import Experiment
-from dpdl.paper.cells import Place
+from dpdl.paper.cells import AttackedPlace
 
 
-def experiments(place: Place, seed: int) -> dict[str, Experiment]:
+def experiments(place: AttackedPlace, seed: int) -> dict[str, Experiment]:
     """Two runs of three rounds, whatever the place."""
     common = {
         "dataset": "digits",

@@ -13,12 +13,12 @@ from dpdl.bench.checkouts import (
     THIS,
     BenchCommand,
     Quantity,
-    compare,
-    described,
+    commit_of,
+    compare_checkouts,
     in_turn,
     measure_checkout,
     ratios,
-    refuse_other,
+    refuse_no_checkout,
 )
 from dpdl.errors import InputError, RunFailed
 
@@ -111,7 +111,7 @@ def test_checkouts_are_measured_interleaved(tmp_path: Path) -> None:
         begun.append((repeat, whose, bench))
 
     before, after = tmp_path / "before", tmp_path / "after"
-    found = compare(before, after, commands, 2, begin, measure)
+    found = compare_checkouts(before, after, commands, 2, begin, measure)
     assert order == [
         *("before gradients", "after gradients", "before rounds", "after rounds"),
         *("after gradients", "before gradients", "after rounds", "before rounds"),
@@ -128,14 +128,14 @@ def test_checkouts_are_measured_interleaved(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------ checkouts
 def test_this_checkout_is_one() -> None:
-    refuse_other(THIS)
-    assert (THIS / "src" / "dpdl").is_dir() and described(THIS)
+    refuse_no_checkout(THIS)
+    assert (THIS / "src" / "dpdl").is_dir() and commit_of(THIS)
 
 
 def test_a_folder_without_dpdl_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no checkout of dpdl"):
-        refuse_other(tmp_path)
-    assert described(tmp_path) == tmp_path.name
+        refuse_no_checkout(tmp_path)
+    assert commit_of(tmp_path) == tmp_path.name
 
 
 def planted(folder: Path, program: str) -> Path:
@@ -150,7 +150,7 @@ def planted(folder: Path, program: str) -> Path:
 def test_a_checkout_runs_its_own_code_in_a_folder_of_its_own(tmp_path: Path) -> None:
     program = "import json, os, sys\nprint(json.dumps([sys.argv[1:], os.getcwd()]))"
     checkout = planted(tmp_path, program)
-    refuse_other(checkout)
+    refuse_no_checkout(checkout)
     words, folder = measure_checkout(checkout, BenchCommand("rounds", ("--batch", "4")))
     assert words == ["bench", "rounds", "--batch", "4", "--json"]
     assert Path(folder) not in (tmp_path, Path.cwd()), "so that no history is written"

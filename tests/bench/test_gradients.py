@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdl.bench.gradients import MATMUL, multiply_adds, speeds
+from dpdl.bench.gradients import MATMUL, gradient_speeds, multiply_adds
 
 SECONDS = {
     "fused by pairs": 1e-3,
@@ -31,7 +31,7 @@ def test_operations_are_counted_as_the_layers_have_them() -> None:
 
 
 def test_the_better_variant_of_a_way_is_reported() -> None:
-    found = speeds(SECONDS, batch_size=100, pairs=10, repeats=3)
+    found = gradient_speeds(SECONDS, batch_size=100, pairs=10, repeats=3)
     assert found.us_per_sample == pytest.approx(
         {"fused": 1, "plain": 5, "torch_func": 4, "opacus": None, "plain_backward": 2}
     )
@@ -41,7 +41,7 @@ def test_the_better_variant_of_a_way_is_reported() -> None:
 
 
 def test_ratios_are_over_our_fused_path() -> None:
-    found = speeds(SECONDS, 100, 10, 3)
+    found = gradient_speeds(SECONDS, 100, 10, 3)
     assert found.ratio_torch_func == pytest.approx(4)
     assert found.ratio_plain_backward == pytest.approx(2)
     assert found.ratio_opacus is None, "it is not installed"
@@ -52,6 +52,6 @@ def test_ratios_are_over_our_fused_path() -> None:
 
 def test_without_kernels_there_is_nothing_to_compare_with() -> None:
     plain = {name: s for name, s in SECONDS.items() if name != "fused by pairs"}
-    found = speeds(plain, 100, 10, 3)
+    found = gradient_speeds(plain, 100, 10, 3)
     assert found.us_per_sample["fused"] is None
     assert found.peak_share is found.ratio_plain_backward is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dpdl.bench.noise import measure, speeds, ways
+from dpdl.bench.noise import measure_noise, noise_speeds, ways
 
 
 class Watched:
@@ -31,7 +31,7 @@ def test_noise_is_timed_on_the_rows_it_names() -> None:
 
 def test_noise_is_measured_per_number() -> None:
     seconds = {"secure": 8e-6, "reproducible": 4e-6, "copy": 1e-6}
-    found = speeds(seconds, 1000, repeats=3, kernels=2)
+    found = noise_speeds(seconds, 1000, repeats=3, kernels=2)
     assert found.ns_per_number == pytest.approx(
         {"secure": 8, "reproducible": 4, "copy": 1}
     )
@@ -42,5 +42,5 @@ def test_noise_is_measured_per_number() -> None:
 
 def test_the_number_of_threads_is_restored() -> None:
     torch.set_num_threads(2)
-    assert measure(100, 1).entries == 100 and torch.get_num_threads() == 2
+    assert measure_noise(100, 1).entries == 100 and torch.get_num_threads() == 2
     torch.set_num_threads(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdl.bench.rounds import measure, shares, with_ratios, workloads
+from dpdl.bench.rounds import measure_workload, time_shares, with_ratios, workloads
 from dpdl.errors import InputError, RunFailed
 from dpdl.folder.bench_results import RoundCost, TimeShares, Workload
 
@@ -22,7 +22,7 @@ def row(graph: str, agents: int, seconds: float, **more: str) -> RoundCost:
 
 
 def test_rounds_are_measured_in_a_process_of_their_own() -> None:
-    found = measure(Workload("dpdl-sound", "ring", 3, batch=4, rounds=1))
+    found = measure_workload(Workload("dpdl-sound", "ring", 3, batch=4, rounds=1))
     share = found.share
     total = share.gradients + share.noise + share.exchange + share.other
     assert total == pytest.approx(1, abs=0.05)
@@ -32,14 +32,14 @@ def test_rounds_are_measured_in_a_process_of_their_own() -> None:
 
 def test_a_workload_that_fails_is_named() -> None:
     with pytest.raises(RunFailed, match=r"dpdl on rign of 3: .*rign"):
-        measure(Workload("dpdl", "rign", 3, batch=4, rounds=1))
+        measure_workload(Workload("dpdl", "rign", 3, batch=4, rounds=1))
 
 
 def test_time_on_several_cores_is_divided_by_their_number() -> None:
     parts = [{"gradients": 2.0, "noise": 1.0, "exchange": 0.5}] * 2
-    found = shares(parts, total=5.0, count=2)
+    found = time_shares(parts, total=5.0, count=2)
     assert found == TimeShares(0.4, 0.2, 0.2, pytest.approx(0.2))
-    assert shares(parts, total=1.0, count=1).other == 0.0
+    assert time_shares(parts, total=1.0, count=1).other == 0.0
 
 
 def test_workloads_are_all_combinations() -> None:

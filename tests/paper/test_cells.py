@@ -8,9 +8,9 @@ import pytest
 
 from dpdl.errors import InputError
 from dpdl.paper.cells import (
+    AttackedPlace,
     Cell,
     CellRecord,
-    Place,
     algorithms_of_paper,
     claim,
     is_shown,
@@ -20,7 +20,7 @@ from dpdl.paper.cells import (
     published,
     select,
 )
-from dpdl.paper.tables import FIGURES, names
+from dpdl.paper.numbers import FIGURES, names
 
 EPSILONS = {"mnist": (0.25, 0.5, 1.0), "cifar10": (2.0, 4.0, 8.0)}
 FIVE = {"dpdl", "dp-cga", "dp-netfleet", "muffliato", "dp-dpsgd"}
@@ -138,8 +138,8 @@ def test_places_are_those_that_the_paper_attacked() -> None:
     assert len(places()) == 18
     assert len(places("attack-mnist")) == len(places("attack-cifar10")) == 9
     assert places("attack-mnist", "graph=ring,agents=10") == [
-        Place("mnist", "ring", 10)
+        AttackedPlace("mnist", "ring", 10)
     ]
     sizes = [place.agents for place in places("attack-mnist")]
     assert sizes == [10] * 3 + [20] * 3 + [30] * 3, "small ones first"
-    assert Place("mnist", "ring", 10).name == "mnist-ring-10"
+    assert AttackedPlace("mnist", "ring", 10).name == "mnist-ring-10"

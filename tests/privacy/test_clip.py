@@ -63,9 +63,15 @@ def test_the_bound_of_a_record_is_reached() -> None:
 
 def test_an_unclipped_record_moves_the_mean_as_far_as_it_likes() -> None:
     batch = small_batch(4, 1)
-    wild = Batch(torch.cat([batch.x[:1] * 1e6, batch.x[1:]]), batch.y, batch.key)
-    apart = gradient(Unclipped(), wild) - gradient(Unclipped(), without_first(wild))
-    assert float(apart.norm()) > 1e3
+
+    def moved(scale: float) -> float:
+        wild = Batch(torch.cat([scale * batch.x[:1], batch.x[1:]]), batch.y, batch.key)
+        # The wrong class: the gradient of a record that fits goes to zero as it grows.
+        wild = wild._replace(y=torch.cat([1 + wild.y[:1], wild.y[1:]]) % 3)
+        without = gradient(Unclipped(), without_first(wild))
+        return float((gradient(Unclipped(), wild) - without).norm())
+
+    assert moved(1e6) > 1e3 * moved(1.0)
 
 
 def test_means_are_over_the_public_batch_size() -> None:

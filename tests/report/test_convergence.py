@@ -14,9 +14,9 @@ from dpdl.report.compared_cells import MeasuredCell
 from dpdl.report.comparison_curves import COLOURS
 from dpdl.report.convergence import (
     DASHES,
+    band_of,
     convergence_figure,
     draw_convergence,
-    merged,
     ordered,
 )
 from dpdl.report.paper_tables import of_mode
@@ -100,13 +100,13 @@ def test_a_line_is_the_mean_and_the_shade_goes_from_lowest_to_highest() -> None:
 
 
 def test_only_rounds_that_all_seeds_have_are_averaged() -> None:
-    band = merged(
+    band = band_of(
         [curve(2.0, 1.0, 0.5), curve(3.0, None, 0.7), curve(1.0, 1.0, 1.0, 1.0)]
     )
     assert band.rounds == [0, 100] and band.mean == pytest.approx(
         [2.0, (0.5 + 0.7 + 1.0) / 3]
     )
-    assert merged([]).rounds == [] and len(merged([curve(None)]).mean) == 0
+    assert band_of([]).rounds == [] and len(band_of([curve(None)]).mean) == 0
 
 
 def test_every_algorithm_has_a_colour_and_a_dash_of_its_own_everywhere() -> None:
@@ -189,7 +189,8 @@ def test_title_legend_and_guarantee_are_there() -> None:
         "muffliato",
     ]
     assert words_of(figure) == (
-        "Line: mean of the agents, one seed. Shaded: from the lowest to the highest agent. The epsilon is proven."
+        "Line: mean of the agents, one seed. Shaded: from the lowest to the highest "
+        "agent. The epsilon is proven."
     )
 
 
@@ -251,7 +252,8 @@ def test_the_page_has_a_figure_for_each_graph_with_curves() -> None:
         text for text in images(html) if text.startswith("Training loss over rounds")
     ]
     assert complete == (
-        "Training loss over rounds, mnist, complete, alpha_d 0.25, one panel for each number of agents and epsilon: "
+        "Training loss over rounds, mnist, complete, alpha_d 0.25, one panel for each "
+        "number of agents and epsilon: "
         "10 agents, epsilon 0.5. Mean loss in the last round: dpdl 1.00."
     )
     assert "10 agents, epsilon 0.5; 20 agents, epsilon 0.5." in ring

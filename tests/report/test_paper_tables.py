@@ -69,7 +69,8 @@ def test_shades_follow_sign_and_size() -> None:
 def test_coverage_counts() -> None:
     words = coverage(540, [row(), row(within=True, difference=0.3)])
     assert words == (
-        "Measured: 2 of 540 cells. Within the paper's spread: 1 of 2. Mean difference: -0.50 points of accuracy."
+        "Measured: 2 of 540 cells. Within the paper's spread: 1 of 2. Mean difference: "
+        "-0.50 points of accuracy."
     )
 
 

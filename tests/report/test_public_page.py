@@ -6,19 +6,15 @@ import base64
 import json
 import re
 import shutil
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from dpdl import Experiment, InputError
-from dpdl.privacy.epsilons import Epsilons
-from dpdl.report.coverage import OPEN, alarms, closed_settings, limits, open_settings
+from dpdl import InputError
 from dpdl.report.page import PagePart, Section, private, public
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from tests.commands import dpdl as command
-from tests.folder.measured import summary
 from tests.report.cells import cell, curve
 from tests.report.parsing import PNG, images, parsed, pictures
 from tests.report.planted import PLANTED, SEED, shown
@@ -210,39 +206,6 @@ def test_curves_of_losses_of_reproduced_cells_are_left_out() -> None:
     ):
         assert words in whole and words not in open_, words
     assert "90.50" in open_, "accuracies stay"
-
-
-# ------------------------------------------------------------------ settings and limits
-def test_settings_are_shown_to_everybody_only_if_they_are_named() -> None:
-    assert set(OPEN) < {f.name for f in fields(Experiment)} and "seed" not in OPEN
-    settings = {
-        **Experiment(seed=SEED, dataset="/archive/clinic.npz").as_dict(),
-        "new_one": 42,
-    }
-    assert open_settings(settings)["dataset"] == "clinic.npz"
-    assert closed_settings(settings) == {
-        "dataset": "/archive/clinic.npz",
-        "seed": SEED,
-        "new_one": 42,
-    }
-    assert not {"seed", "new_one"} & open_settings(settings).keys()
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "randomness", "count", "words"),
-    [
-        (2.0, "secure", 0, "no more than the models do (epsilon 2)."),
-        ("unbounded", "secure", 1, "nothing is proven about the models of this run"),
-        (2.0, "reproducible", 1, "It is a simulation."),
-        ("unbounded", "reproducible", 2, "of which nothing is proven"),
-    ],
-)
-def test_limits_follow_what_is_proven(
-    epsilon: float | str, randomness: str, count: int, words: str
-) -> None:
-    found = summary(epsilon=Epsilons.from_json({"final_model": epsilon}))
-    loud = alarms(found, {"randomness": randomness})
-    assert len(loud) == count and words in " ".join([*loud, *limits(found)])
 
 
 def test_a_public_page_of_a_simulation_says_so_at_its_top(

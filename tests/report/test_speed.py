@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from dpdl.folder.bench_results import GradientSpeeds, RoundCost, TimeShares
-from dpdl.report.speed import NAMES, cost_lines, draw_costs, draw_speeds
+from dpdl.report.speed import NAMES, cost_lines, draw_costs, draw_speeds, measured_ways
 
 SPEEDS = GradientSpeeds(
     us_per_sample={
@@ -59,6 +59,17 @@ def test_every_way_that_was_measured_has_a_bar(tmp_path: Path) -> None:
     fewer = GradientSpeeds(**{**vars(SPEEDS), "us_per_sample": few})
     assert height(draw_speeds(fewer, tmp_path / "y.png")) < four
     assert set(SPEEDS.us_per_sample) == set(NAMES)
+
+
+def test_speeds_are_operations_over_time() -> None:
+    found = measured_ways(SPEEDS)
+    assert [(way.name, way.us) for way in found] == [
+        ("dpdl, fused", 20.0),
+        ("dpdl, plain", 100.0),
+        ("torch.func", 100.0),
+        ("no privacy: plain backward", 40.0),
+    ]
+    assert found[0].speed == pytest.approx(2 * 758520 / 20e-6 / 1e9)
 
 
 def test_costs_have_a_line_for_every_graph() -> None:

@@ -23,7 +23,7 @@ from dpdl.attacks.adversary import DEFAULTS, Knowledge, Rebuilt, method_of, rebu
 from dpdl.attacks.image_scores import match, pixels_of
 from dpdl.attacks.inverting import Settings, check_invertible
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.scenarios import AttackCase
+from dpdl.attacks.scenarios import AttackCase, refuse_other_tasks
 from dpdl.attacks.workers import ShareWatch, Workers
 from dpdl.errors import InputError
 from dpdl.folder import names
@@ -121,7 +121,8 @@ def reconstruct(
 
 
 def _refuse_hopeless(recording: Recording, plan: Plan) -> None:
-    """Refuse runs whose records nobody can say, and models that see no pixels."""
+    """Refuse runs whose records nobody knows, models that see no pixels, and other tasks."""
+    refuse_other_tasks(plan)
     if not plan.randomness.repeatable:
         raise InputError(
             "A run with secure randomness cannot be scored: nobody knows any more "

@@ -25,7 +25,7 @@ from dpdl.attacks.candidates import (
 )
 from dpdl.attacks.member_rates import rates_of
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.scenarios import AttackCase
+from dpdl.attacks.scenarios import AttackCase, refuse_other_tasks
 from dpdl.errors import InputError
 from dpdl.folder.attack_facts import MemberRates, MembershipScores
 from dpdl.folder.run_folder import RunFolder
@@ -60,6 +60,7 @@ def membership(
     """
     recording = Recording(RunFolder(run_dir).recording, model)
     plan = replan(run_dir, data=data, model=model)
+    refuse_other_tasks(plan)
     if not plan.randomness.repeatable:
         raise InputError(
             "With secure randomness nobody knows which records were in a batch: "

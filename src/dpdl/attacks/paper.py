@@ -24,7 +24,7 @@ from dpdl.folder.attack_facts import (
 from dpdl.folder.run_folder import RunFolder
 from dpdl.graph import build
 from dpdl.paper import ATTACKED_EPSILON, ATTACKED_ROUNDS, attacks
-from dpdl.paper.cells import Place
+from dpdl.paper.cells import AttackedPlace
 from dpdl.records import Json
 from dpdl.training.recording import RecordingRequest
 
@@ -35,7 +35,7 @@ STEP = {"complete": 0.01}
 LeNet die on a complete graph, and then there is nothing in a gradient but its label."""
 
 
-def experiments(place: Place, seed: int) -> dict[str, Experiment]:
+def experiments(place: AttackedPlace, seed: int) -> dict[str, Experiment]:
     """DPDL without any protection, and with Theorem 1's noise: one round more than is attacked."""
     attacks(*place)  # refuses what is not in the paper
     common = Experiment(
@@ -60,7 +60,7 @@ def experiments(place: Place, seed: int) -> dict[str, Experiment]:
 class PaperAttack:
     """Which runs are attacked in place of the paper's, and in which of their rounds."""
 
-    experiments: Callable[[Place, int], Mapping[str, Experiment]] = experiments
+    experiments: Callable[[AttackedPlace, int], Mapping[str, Experiment]] = experiments
     rounds: tuple[int, ...] = ATTACKED_ROUNDS
 
     def recording_request(
@@ -75,7 +75,9 @@ class PaperAttack:
         sizes = tuple(sorted(batches))
         return RecordingRequest(self.rounds, sizes, frozenset(links.items()))
 
-    def compared(self, rows: Iterable[CaseScores], place: Place) -> list[PaperRow]:
+    def compared(
+        self, rows: Iterable[CaseScores], place: AttackedPlace
+    ) -> list[PaperRow]:
         """Rows of the last round, each metric with the paper's."""
         published, last = attacks(*place), max(self.rounds)
         found = []
@@ -88,7 +90,7 @@ class PaperAttack:
 
 
 def _beside(
-    paper: Mapping[str, float], row: CaseScores, place: Place, scenario: str
+    paper: Mapping[str, float], row: CaseScores, place: AttackedPlace, scenario: str
 ) -> PaperRow:
     return PaperRow(
         *place,
@@ -107,7 +109,7 @@ def _beside(
 PAPER = PaperAttack()
 
 
-def kept(facts: AttackFacts, place: Place, effort: Effort) -> PlaceFacts:
+def kept(facts: AttackFacts, place: AttackedPlace, effort: Effort) -> PlaceFacts:
     """What is kept of an attack beside the paper's.
 
     Numbers have 4 digits; with them stands what the attacked runs were worth.

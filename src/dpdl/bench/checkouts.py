@@ -91,7 +91,7 @@ class Measure(Protocol):
 
 
 # ------------------------------------------------------------------ measuring
-def compare(
+def compare_checkouts(
     old: Path,
     new: Path,
     commands: Sequence[BenchCommand],
@@ -115,7 +115,7 @@ def compare(
         for whose, measured in numbers.items():
             found[whose].append(measured)
     rows = tuple(ratios(found[OLD], found[NEW]))
-    return CheckoutRatios(described(old), described(new), repeats, rows)
+    return CheckoutRatios(commit_of(old), commit_of(new), repeats, rows)
 
 
 def in_turn(repeat: int) -> tuple[str, str]:
@@ -162,7 +162,7 @@ def measure_checkout(checkout: Path, command: BenchCommand) -> Json:
     return content
 
 
-def refuse_other(checkout: Path) -> None:
+def refuse_no_checkout(checkout: Path) -> None:
     """A folder from which Python would not import dpdl is refused."""
     source = (checkout / "src").resolve()
     code = "import dpdl, pathlib; print(pathlib.Path(dpdl.__file__).parents[1])"
@@ -188,7 +188,7 @@ def _python(
     )
 
 
-def described(checkout: Path) -> str:
+def commit_of(checkout: Path) -> str:
     """The commit of a checkout, marked if files are changed; the folder's name without git."""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
     try:

@@ -34,7 +34,7 @@ NAMES = ("fused", "plain", "torch_func", "opacus", "plain_backward")
 PEAK = "matmul"
 
 
-def measure(batch_size: int, pairs: int, repeats: int) -> GradientSpeeds:
+def measure_gradients(batch_size: int, pairs: int, repeats: int) -> GradientSpeeds:
     """Microseconds per sample of every way, ratios, and the share of the machine's matmul peak."""
     torch.manual_seed(0)
     module = lenet(SHAPE, CLASSES)
@@ -51,10 +51,10 @@ def measure(batch_size: int, pairs: int, repeats: int) -> GradientSpeeds:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Opacus' hooks make torch warn
         seconds = interleaved(timed, repeats)
-    return speeds(seconds, batch_size, pairs, repeats)
+    return gradient_speeds(seconds, batch_size, pairs, repeats)
 
 
-def speeds(
+def gradient_speeds(
     seconds: Mapping[str, float], batch_size: int, pairs: int, repeats: int
 ) -> GradientSpeeds:
     """Times of variants such as `opacus by torch`, and of a matrix product, as ratios."""

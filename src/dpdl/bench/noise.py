@@ -21,7 +21,7 @@ REPRODUCIBLE = "reproducible"
 Ways = dict[str, Callable[[], object]]
 
 
-def measure(entries: int, repeats: int) -> NoiseSpeeds:
+def measure_noise(entries: int, repeats: int) -> NoiseSpeeds:
     """Every way on a row of so many entries, ratios, and which kernels ran."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # for the copy; noise has one thread anyway
@@ -29,7 +29,7 @@ def measure(entries: int, repeats: int) -> NoiseSpeeds:
         seconds = interleaved(ways(entries, Secure(), Reproducible(0)), repeats)
     finally:
         torch.set_num_threads(threads)
-    return speeds(seconds, entries, repeats, _kernels())
+    return noise_speeds(seconds, entries, repeats, _kernels())
 
 
 def ways(entries: int, secure: Randomness, reproducible: Randomness) -> Ways:
@@ -44,7 +44,7 @@ def ways(entries: int, secure: Randomness, reproducible: Randomness) -> Ways:
     }
 
 
-def speeds(
+def noise_speeds(
     seconds: Mapping[str, float], entries: int, repeats: int, kernels: int | None
 ) -> NoiseSpeeds:
     """Nanoseconds per number, and their ratios."""

@@ -74,18 +74,18 @@ def _refuse_other_model(model: str) -> None:
         raise InputError(f"model must be one of {', '.join(SHAPES)}, not {model!r}.")
 
 
-def measure_all(
+def measure_rounds(
     cases: Sequence[Workload], begin: Callable[[Workload], None]
 ) -> RoundCosts:
     """What all workloads cost, and their ratios; `begin` is called before each."""
     rows = []
     for case in cases:
         begin(case)
-        rows.append(measure(case))
+        rows.append(measure_workload(case))
     return with_ratios(rows)
 
 
-def measure(case: Workload) -> RoundCost:
+def measure_workload(case: Workload) -> RoundCost:
     """What a workload costs, from a fresh process, so that its peak memory is its own."""
     command = [sys.executable, "-m", "dpdl.bench.rounds", json.dumps(case.to_json())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -185,7 +185,7 @@ def play(case: Workload) -> RoundCost:
     return RoundCost(
         **vars(case),
         seconds_per_round=statistics.median(seconds[1:]),
-        share=shares(parts[1:], sum(seconds[1:]), cores()),
+        share=time_shares(parts[1:], sum(seconds[1:]), cores()),
         evaluation_seconds_per_agent=evaluation,
         peak_memory_mb=peak,
         gradient_path="fused" if task.fused else "plain",
@@ -231,7 +231,7 @@ def _evaluation(task: Task, rows: Tensor, shape: tuple[int, ...]) -> float:
     return (time.perf_counter() - began) / len(rows)
 
 
-def shares(
+def time_shares(
     parts: Sequence[Mapping[str, float]], total: float, count: int
 ) -> TimeShares:
     """Shares of a total time, of rounds on so many cores.

@@ -15,7 +15,7 @@ COMMANDS = {
 }
 
 
-def measure(repeats: int) -> Startup:
+def measure_startup(repeats: int) -> Startup:
     """Median seconds of every command."""
     ways = {name: _start(arguments) for name, arguments in COMMANDS.items()}
     return Startup(**interleaved(ways, repeats))

@@ -130,7 +130,7 @@ def attack(
 
     from dpdl.attacks.harness import Effort
     from dpdl.cli.attack_show import AttackProgress, show
-    from dpdl.paper.cells import Place
+    from dpdl.paper.cells import AttackedPlace
     from dpdl.studies.attack import AttackRequest, attack_runs
     from dpdl.studies.attack_paper import attack_paper, folder_of
 
@@ -139,7 +139,9 @@ def attack(
         scenario, rounds, batch, whose, labels, effort, membership, gallery
     )
     if paper:
-        place = Place(paper, graph or GRAPH, AGENTS if agents is None else agents)
+        place = AttackedPlace(
+            paper, graph or GRAPH, AGENTS if agents is None else agents
+        )
         folder = out or Path(names.RUNS) / folder_of(place, seed)
         facts = attack_paper(place, folder, request, AttackProgress(quiet))
     else:

@@ -64,10 +64,10 @@ def gradients(
 ) -> None:
     """Sums of clipped per-sample gradients of LeNet: ours, torch.func, Opacus, and no privacy."""
     _at_least_one(batch=batch, pairs=pairs, repeats=repeats)
-    from dpdl.bench.gradients import measure
+    from dpdl.bench.gradients import measure_gradients
     from dpdl.report.speed import draw_speeds
 
-    facts = measure(batch, pairs, repeats)
+    facts = measure_gradients(batch, pairs, repeats)
     record("gradients", facts, save)
     if plot:
         draw_speeds(facts, plot)
@@ -103,9 +103,9 @@ def _show_gradients(facts: GradientSpeeds) -> None:
 def noise(entries: int, repeats: int, save: Path | None, as_json: bool) -> None:
     """Nanoseconds a number of secure and reproducible noise, beside a plain copy; one thread."""
     _at_least_one(entries=entries, repeats=repeats)
-    from dpdl.bench.noise import measure
+    from dpdl.bench.noise import measure_noise
 
-    facts = measure(entries, repeats)
+    facts = measure_noise(entries, repeats)
     record("noise", facts, save)
     if as_json:
         print_json(facts.to_json())
@@ -158,14 +158,14 @@ def rounds(
 ) -> None:
     """Whole rounds: seconds, where they go, peak memory. Every case is a process of its own."""
     _at_least_one(batch=batch, repeats=repeats)
-    from dpdl.bench.rounds import measure_all, workloads
+    from dpdl.bench.rounds import measure_rounds, workloads
     from dpdl.report.speed import draw_costs
 
     def begin(case: Workload) -> None:
         click.echo(f"{case.algorithm}, {case.graph} of {case.agents} ...", err=True)
 
     cases = workloads(algorithms, graphs, agents, model, batch, repeats)
-    facts = measure_all(cases, begin)
+    facts = measure_rounds(cases, begin)
     record("rounds", facts, save)
     if plot:
         draw_costs(facts.rows, plot)
@@ -213,9 +213,9 @@ def _cells(row: RoundCost) -> list[str]:
 def startup(repeats: int, save: Path | None, as_json: bool) -> None:
     """Seconds until `dpdl --help` and `dpdl privacy sigma` have answered."""
     _at_least_one(repeats=repeats)
-    from dpdl.bench.startup import measure
+    from dpdl.bench.startup import measure_startup
 
-    facts = measure(repeats)
+    facts = measure_startup(repeats)
     record("startup", facts, save)
     if as_json:
         print_json(facts.to_json())
@@ -264,17 +264,17 @@ def against(
     code, show the error of the others.
     """
     _at_least_one(batch=batch, inner=inner, repeats=repeats)
-    from dpdl.bench.checkouts import THIS, compare, refuse_other
+    from dpdl.bench.checkouts import THIS, compare_checkouts, refuse_no_checkout
 
     commands = _commands(benches, graphs, agents, batch, inner)
     this = new or THIS
     for checkout in (old, this):
-        refuse_other(checkout)
+        refuse_no_checkout(checkout)
 
     def begin(repeat: int, whose: str, name: str) -> None:
         click.echo(f"{repeat + 1} of {repeats}: {whose}, {name} ...", err=True)
 
-    facts = compare(old, this, commands, repeats, begin)
+    facts = compare_checkouts(old, this, commands, repeats, begin)
     record("against", facts, save)
     if as_json:
         print_json(facts.to_json())

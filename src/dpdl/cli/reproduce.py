@@ -103,13 +103,13 @@ def _refuse_needless(request: ReproductionRequest, dry_run: bool) -> None:
 
 def _status(request: ReproductionRequest, as_json: bool, markdown: bool) -> None:
     from dpdl.studies.reproduce.beside_paper import status
-    from dpdl.studies.reproduce.markdown import tables
+    from dpdl.studies.reproduce.markdown import markdown_tables
 
     facts = status(request.out, request.cells, request.chosen_modes(ALL))
     if as_json:
         print_json(facts.to_json())
     elif markdown:
-        for title, table in tables(facts.cells).items():
+        for title, table in markdown_tables(facts.cells).items():
             click.echo(f"*{title}*\n\n{table}\n")
     else:
         show_status(facts)

@@ -1,6 +1,6 @@
 """What the paper published: two kinds of tables, and six figures."""
 
-from dpdl.paper.tables import (
+from dpdl.paper.numbers import (
     ATTACKED_EPSILON,
     ATTACKED_ROUNDS,
     FIGURES,

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from dpdl.errors import InputError, unknown
-from dpdl.paper.tables import FIGURES, PublishedAccuracy, names, tables
+from dpdl.paper.numbers import FIGURES, PublishedAccuracy, names, tables
 from dpdl.records import Record
 
 DPDL = "dpdl"
@@ -54,7 +54,7 @@ class CellRecord(Record):
         return Cell(*place, self.algorithm)
 
 
-class Place(NamedTuple):
+class AttackedPlace(NamedTuple):
     """Where the paper attacked: twelve numbers of a table of attacks."""
 
     dataset: str
@@ -163,7 +163,7 @@ def is_shown(cell: Cell, figure: str | None) -> bool:
     return FIGURES[figure] == (cell.dataset, cell.graph, cell.alpha_d)
 
 
-def places(table: str | None = None, text: str = "") -> list[Place]:
+def places(table: str | None = None, text: str = "") -> list[AttackedPlace]:
     """Where the paper attacked, as far as it fits a text such as `graph=ring,agents=10/20`.
 
     Without a table, the places of all tables.
@@ -171,7 +171,8 @@ def places(table: str | None = None, text: str = "") -> list[Place]:
     if table is not None and table not in names_of_attacks():
         raise unknown("table", table, names(), "or status")
     every = {
-        Place(one.dataset, one.graph, one.agents): one.table for one in tables().attack
+        AttackedPlace(one.dataset, one.graph, one.agents): one.table
+        for one in tables().attack
     }
     ordered = sorted(
         every, key=lambda place: (place.dataset != "mnist", place.agents, place.graph)
@@ -181,7 +182,7 @@ def places(table: str | None = None, text: str = "") -> list[Place]:
 
 
 # ------------------------------------------------------------------ selections
-Chosen = TypeVar("Chosen", Cell, Place)
+Chosen = TypeVar("Chosen", Cell, AttackedPlace)
 Value = str | int | float
 
 

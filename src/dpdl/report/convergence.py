@@ -101,7 +101,7 @@ def convergence_figure(
     bands: dict[Panel, dict[str, Band]] = {}
     for cell in shown:
         of_panel = bands.setdefault(panel_of(cell), {})
-        of_panel[cell.compared.algorithm] = merged(cell.curves)
+        of_panel[cell.compared.algorithm] = band_of(cell.curves)
     down = sorted({panel.agents for panel in bands})
     across = sorted({panel.epsilon for panel in bands})
     size = (max(7.0, 1.2 + 3.0 * len(across)), 2.1 + 2.2 * len(down))
@@ -118,17 +118,17 @@ def convergence_figure(
         styled(axes)
     _scales(panels, [band for of_panel in bands.values() for band in of_panel.values()])
     _legend(figure, algorithms, shown, guarantee)
-    title = f"Convergence: {place_of(shown[0].compared)}, mode {mode}"
+    title = f"Convergence: {setting_of(shown[0].compared)}, mode {mode}"
     figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
     return figure
 
 
 def drawable(cell: MeasuredCell) -> bool:
     """Whether a cell has a curve with something to see."""
-    return bool(merged(cell.curves).rounds)
+    return bool(band_of(cell.curves).rounds)
 
 
-def merged(curves: Iterable[Curve]) -> Band:
+def band_of(curves: Iterable[Curve]) -> Band:
     """Seeds in one band: the rounds in which every seed has all numbers."""
     found = [_by_round(curve) for curve in curves]
     rounds = sorted(set.intersection(*map(set, found))) if found else []
@@ -153,7 +153,7 @@ def ordered(names: Iterable[str]) -> list[str]:
     return [*paper, *sorted(set(names) - set(paper))]
 
 
-def place_of(row: ComparedCell) -> str:
+def setting_of(row: ComparedCell) -> str:
     """What all panels of a figure share."""
     return f"{row.dataset}, {row.graph}, alpha_d {row.alpha_d:g}"
 

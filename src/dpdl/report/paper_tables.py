@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dpdl.paper.cells import is_shown
-from dpdl.paper.tables import FIGURES
+from dpdl.paper.numbers import FIGURES
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.report.compared_cells import (
     ComparedCell,
@@ -19,12 +19,12 @@ from dpdl.report.compared_cells import (
 )
 from dpdl.report.convergence import (
     Panel,
+    band_of,
     draw_convergence,
     drawable,
-    merged,
     ordered,
     panel_of,
-    place_of,
+    setting_of,
 )
 from dpdl.report.frontier import draw_frontier
 from dpdl.report.page import (
@@ -274,13 +274,13 @@ def _losses(cells: Sequence[MeasuredCell], algorithms: Sequence[str]) -> str:
     losses = []
     for name in algorithms:
         of_name = [cell for cell in cells if cell.compared.algorithm == name]
-        last = [float(merged(cell.curves).mean[-1]) for cell in of_name]
+        last = [float(band_of(cell.curves).mean[-1]) for cell in of_name]
         if last:
             ends = dict.fromkeys((f"{min(last):.2f}", f"{max(last):.2f}"))
             losses.append(f"{name} {' to '.join(ends)}")
     panels = "; ".join(panel.title for panel in _panels(cells))
     return (
-        f"Training loss over rounds, {place_of(cells[0].compared)}, one panel for each "
+        f"Training loss over rounds, {setting_of(cells[0].compared)}, one panel for each "
         f"number of agents and epsilon: {panels}. "
         f"Mean loss in the last round: {', '.join(losses)}."
     )

@@ -38,7 +38,7 @@ def draw_speeds(facts: GradientSpeeds, path: Path) -> Path:
     """Useful operations per second of every way, under the machine's peak."""
     from matplotlib.figure import Figure
 
-    ways = _ways(facts)
+    ways = measured_ways(facts)
     size = (9, 0.6 * len(ways) + 1.8)
     figure = Figure(figsize=size, facecolor="white", layout="constrained")
     axes = figure.subplots()
@@ -60,7 +60,8 @@ def draw_speeds(facts: GradientSpeeds, path: Path) -> Path:
     return save(figure, path)
 
 
-def _ways(facts: GradientSpeeds) -> list[Way]:
+def measured_ways(facts: GradientSpeeds) -> list[Way]:
+    """All ways that are available here, with their speeds."""
     found = []
     for name, us in facts.us_per_sample.items():
         if us:

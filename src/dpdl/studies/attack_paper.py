@@ -13,7 +13,7 @@ from dpdl.folder import names
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
-from dpdl.paper.cells import Place
+from dpdl.paper.cells import AttackedPlace
 from dpdl.planning.plan import plan
 from dpdl.studies.attack import ALL, AttackRequest, attack_facts, sizes_of
 from dpdl.studies.attack_watch import AttackWatch
@@ -25,13 +25,13 @@ AGENTS = "0,1,2,3,4,5,6,7,8,9"
 BATCH = "1"
 
 
-def folder_of(place: Place, seed: int) -> str:
+def folder_of(place: AttackedPlace, seed: int) -> str:
     """The name of the folder for the runs of the paper's attack."""
     return f"{names.ATTACK}-{place.name}-seed{seed}"
 
 
 def attack_paper(
-    place: Place,
+    place: AttackedPlace,
     folder: Path,
     request: AttackRequest,
     watch: AttackWatch,
@@ -53,7 +53,7 @@ def attack_paper(
 
 
 def _train(
-    place: Place,
+    place: AttackedPlace,
     folder: Path,
     batch: str,
     request: AttackRequest,

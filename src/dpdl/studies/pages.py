@@ -21,7 +21,7 @@ from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from dpdl.report.run_section import of_run
 from dpdl.studies.reproduce.beside_paper import every_cell, measured, rankings
-from dpdl.studies.reproduce.recipes import MODES, has
+from dpdl.studies.reproduce.recipes import MODES, is_in_mode
 from dpdl.tasks.data import NAMES, is_here
 from dpdl.training.train import replan
 
@@ -96,7 +96,7 @@ def _results(folder: Path) -> list[Section]:
         is_there = (folder / mode).is_dir()
         cells = measured(folder, every_cell(), [mode]) if is_there else []
         if cells:
-            total = sum(has(cell, mode) for cell in published())
+            total = sum(is_in_mode(cell, mode) for cell in published())
             ranked = rankings(cell.compared for cell in cells)
             found.append(of_mode(mode, guarantee, total, cells, ranked))
     return found

@@ -63,6 +63,11 @@ class Task:
         return f"Task({kind}, {self.size:,} parameters, {dtype})"
 
     @property
+    def is_cross_entropy(self) -> bool:
+        """Whether the loss is our own cross-entropy, which the fused path and attacks know."""
+        return self._loss is cross_entropy
+
+    @property
     def loss_name(self) -> str:
         """The module and the name of the loss."""
         loss = self._loss
@@ -89,7 +94,7 @@ class Task:
 
     def hasten(self, shape: tuple[int, ...]) -> None:
         """Use the compiled kernels for inputs of this shape, if they can compute this model."""
-        if self._loss is cross_entropy and self.initial.dtype is torch.float32:
+        if self.is_cross_entropy and self.initial.dtype is torch.float32:
             self.fused = engine_for(self._template, shape)
 
     def loss(self, parameters: Parameters, x: Tensor, y: Tensor, key: Tensor) -> Tensor:

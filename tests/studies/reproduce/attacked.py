@@ -8,14 +8,14 @@ from pathlib import Path
 
 from dpdl.attacks import harness, paper
 from dpdl.folder.attack_facts import AttackFacts
-from dpdl.paper.cells import Place
+from dpdl.paper.cells import AttackedPlace
 from dpdl.privacy.epsilon import UNBOUNDED
 from dpdl.privacy.epsilons import Epsilons
 from dpdl.studies.reproduce import attack_store
 from tests.attacks.facts import MEAN, case_scores
 from tests.folder.measured import scores, summary
 
-RING = Place("mnist", "ring", 10)
+RING = AttackedPlace("mnist", "ring", 10)
 SUMMARY = summary(
     rounds=801,
     sigma=6.90512,
@@ -26,7 +26,7 @@ SUMMARY = summary(
 
 
 def facts(
-    place: Place, run: Path, scenarios: tuple[str, ...] = ("cg", "mm")
+    place: AttackedPlace, run: Path, scenarios: tuple[str, ...] = ("cg", "mm")
 ) -> AttackFacts:
     """What an attack found, with both runs in a folder."""
     rows = []
@@ -49,7 +49,7 @@ def facts(
 
 
 def entered_attack(
-    out: Path, place: Place, scenarios: tuple[str, ...] = ("cg", "mm")
+    out: Path, place: AttackedPlace, scenarios: tuple[str, ...] = ("cg", "mm")
 ) -> None:
     """The result of a place."""
     made = facts(place, out / "made", scenarios)

@@ -97,7 +97,7 @@ def metric(t: int, loss: float | None = 1.23456, accuracy: float = 0.98765) -> M
 
 def left_behind(runs: Path, **changed: object) -> Path:
     """The folder of a run of `CELL` that has ended; its curve is `CURVE`."""
-    folder = runs / queue.name_of(CELL, "as-published", 0)
+    folder = runs / queue.run_name(CELL, "as-published", 0)
     folder.mkdir(parents=True)
     written = replace(SUMMARY, **changed).to_json()
     (folder / "summary.json").write_text(json.dumps(written))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpdl.paper.cells import Place
+from dpdl.paper.cells import AttackedPlace, places
 from dpdl.studies.reproduce import attack_store, beside_paper
 from dpdl.studies.reproduce.printed import Count
+from dpdl.studies.reproduce.recipes import MODES
 from tests.studies.reproduce.attacked import RING, entered_attack
 
 KEPT = Path(__file__).parents[3] / "results" / "attack" / "mnist-complete-10.json"
@@ -19,6 +20,21 @@ def shape(value: object) -> object:
     if isinstance(value, dict):
         return {name: shape(part) for name, part in value.items()}
     return [shape(value[0])] if isinstance(value, list) else None
+
+
+def test_all_committed_attacks_come_back_as_they_were() -> None:
+    for place in places("attack-mnist", "agents=10"):
+        content = json.loads(attack_store.path_of(KEPT.parents[1], place).read_text())
+        found = attack_store.read(KEPT.parents[1], place)
+        assert found and found.to_json() == content, place.name
+        assert (found.dataset, found.graph, found.agents) == place
+
+
+def test_every_committed_file_is_of_a_known_kind() -> None:
+    """Cells of three modes and attacks are records; studies are written by hand."""
+    known = {*MODES, "attack", "compare", "study"}
+    files = list(KEPT.parents[1].rglob("*.json"))
+    assert {file.parent.name for file in files} == known and len(files) >= 251
 
 
 def test_the_format_is_that_of_the_files_there_are(tmp_path: Path) -> None:
@@ -38,7 +54,7 @@ def test_the_format_is_that_of_the_files_there_are(tmp_path: Path) -> None:
 
 
 def test_what_was_attacked_of_many_agents_is_said(tmp_path: Path) -> None:
-    place = Place("mnist", "ring", 20)
+    place = AttackedPlace("mnist", "ring", 20)
     entered_attack(tmp_path, place)
     found = attack_store.read(tmp_path, place)
     assert found and "one of each of the first 10 agents;" in found.what
@@ -48,7 +64,9 @@ def test_cells_are_counted_metric_by_metric(tmp_path: Path) -> None:
     assert attack_store.count(tmp_path) == Count(0, 216)
     entered_attack(tmp_path, RING)
     assert attack_store.count(tmp_path) == Count(12, 216)
-    entered_attack(tmp_path, Place("cifar10", "complete", 30), scenarios=("cg", "self"))
+    entered_attack(
+        tmp_path, AttackedPlace("cifar10", "complete", 30), scenarios=("cg", "self")
+    )
     assert attack_store.count(tmp_path) == Count(18, 216), "self is not in the paper"
     path = attack_store.path_of(tmp_path, RING)
     found = json.loads(path.read_text())

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from dpdl.folder.cell_results import Curve
-from dpdl.studies.reproduce.curves import MOST, curve_of, percent, thinned
+from dpdl.studies.reproduce.curves import MOST, curve_of, evenly_spaced, percent
 from tests.studies.reproduce.small import metric
 
 
@@ -43,8 +43,8 @@ def test_a_curve_is_bounded_and_keeps_its_ends(count: int) -> None:
 
 
 def test_few_items_are_all_kept() -> None:
-    assert thinned("abc", 3) == list("abc")
-    assert thinned("abcde", 3) == list("ace")
+    assert evenly_spaced("abc", 3) == list("abc")
+    assert evenly_spaced("abcde", 3) == list("ace")
 
 
 def test_percent_has_two_digits() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.report.compared_cells import ComparedCell
-from dpdl.studies.reproduce.markdown import tables
+from dpdl.studies.reproduce.markdown import markdown_tables
 from tests.studies.reproduce.small import CELL
 
 ROW = ComparedCell(
@@ -32,7 +32,7 @@ def test_a_line_for_every_graph_and_epsilon_and_a_column_for_every_algorithm() -
         ROW,
         replace(ROW, graph="complete", epsilon=1.0),
     ]
-    (table,) = tables(rows).values()
+    (table,) = markdown_tables(rows).values()
     assert table.split("\n") == [
         "| graph | epsilon | `dpdl` | `muffliato` | `decor` |",
         "| --- | --- | --- | --- | --- |",
@@ -49,7 +49,7 @@ def test_modes_data_sets_and_numbers_of_agents_have_tables_of_their_own() -> Non
         replace(ROW, alpha_d=1.0),
         replace(ROW, mode="as-published"),
     ]
-    assert list(tables(rows)) == [
+    assert list(markdown_tables(rows)) == [
         "sound: mnist, N = 10, alpha_d = 0.25",
         "sound: mnist, N = 20, alpha_d = 0.25",
         "sound: mnist, N = 10, alpha_d = 1",
@@ -64,7 +64,7 @@ def test_what_algorithm_1_proves_stands_beside_what_it_claims() -> None:
         replace(ROW, mode="algorithm1", epsilon=2.0, proven=UNKNOWN),
         replace(ROW, mode="algorithm1", epsilon=4.0, proven=UNBOUNDED),
     ]
-    (table,) = tables(rows).values()
+    (table,) = markdown_tables(rows).values()
     assert table.split("\n")[0] == "| graph | epsilon | `dpdl` | proven epsilon |"
     assert [line.split(" | ")[-1] for line in table.split("\n")[2:]] == [
         "4.13 |",

@@ -12,7 +12,7 @@ from dpdl.attacks import harness, paper
 from dpdl.cli.reproduce_show import Announcer, show_attacks
 from dpdl.errors import RunFailed
 from dpdl.folder.attack_facts import AttackFacts
-from dpdl.paper.cells import Place, places
+from dpdl.paper.cells import AttackedPlace, places
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper
 from dpdl.studies.attack_watch import Unwatched
@@ -91,7 +91,7 @@ def test_what_is_missing_is_attacked_once(capsys, tmp_path: Path) -> None:
 def saying(say):
     """In place of an attack: what `say` says of a place."""
 
-    def attack(place: Place, folder: Path, *_: object) -> AttackFacts:
+    def attack(place: AttackedPlace, folder: Path, *_: object) -> AttackFacts:
         say(place)
         return facts(place, folder)
 
@@ -99,7 +99,7 @@ def saying(say):
 
 
 def test_every_selected_place_is_attacked(tmp_path: Path) -> None:
-    done: list[Place] = []
+    done: list[AttackedPlace] = []
     made = measured(tmp_path, "agents=10", saying(done.append), "attack-cifar10")
     assert done == places("attack-cifar10", "agents=10")
     assert len(made.facts.cells) == 12
@@ -123,7 +123,7 @@ def test_what_is_about_to_be_attacked_is_announced(
 
 
 def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> None:
-    def stop(place: Place) -> None:
+    def stop(place: AttackedPlace) -> None:
         if place.graph == "complete":
             raise KeyboardInterrupt
 
@@ -134,7 +134,9 @@ def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> Non
 
 
 def test_minutes_end_what_goes_on(tmp_path: Path) -> None:
-    def slow(place: Place, folder: Path, request: AttackRequest, watch) -> AttackFacts:
+    def slow(
+        place: AttackedPlace, folder: Path, request: AttackRequest, watch
+    ) -> AttackFacts:
         if place.graph == "complete" and request.stop.wait(30):
             raise Interrupted("The time is over.")
         return facts(place, folder)
@@ -147,7 +149,7 @@ def test_minutes_end_what_goes_on(tmp_path: Path) -> None:
 
 
 def test_an_attack_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    def fail(place: Place) -> None:
+    def fail(place: AttackedPlace) -> None:
         if place.graph == "complete":
             raise RunFailed("Training diverged in round 3.")
 

@@ -139,7 +139,8 @@ from dpdl.studies.reproduce import queue
 from tests.studies.reproduce.small import CELL, LONG, small
 base = Path(sys.argv[1])
 wanted = [small(CELL, 0, 3), small(LONG, 0, 120)]
-queue.perform(wanted, base / "r", base / "runs", 1, None, lambda name, news: print(name, news, flush=True))
+tell = lambda name, news: print(name, news, flush=True)
+queue.perform(wanted, base / "r", base / "runs", 1, None, tell)
 """
 
 

@@ -17,7 +17,7 @@ from tests.studies.reproduce.small import CELL
 def test_all_cells_have_experiments_and_all_that_they_share_is_shared() -> None:
     for cell in select(None, "agents=10,alpha_d=0.25,dataset=mnist"):
         for mode in recipes.MODES:
-            if not recipes.has(cell, mode):
+            if not recipes.is_in_mode(cell, mode):
                 assert (mode, cell.algorithm == "dpdl") == ("algorithm1", False)
                 continue
             e = recipes.experiment(cell, mode, seed=2)
@@ -78,7 +78,9 @@ def test_unknown_modes_and_modes_without_a_cell_are_refused() -> None:
 def test_an_algorithm_beyond_the_paper_has_one_mode() -> None:
     decor = CELL._replace(algorithm="decor")
     assert recipes.experiment(decor, "sound", 0).algorithm == "decor"
-    assert [mode for mode in recipes.MODES if recipes.has(decor, mode)] == ["sound"]
+    assert [mode for mode in recipes.MODES if recipes.is_in_mode(decor, mode)] == [
+        "sound"
+    ]
     with pytest.raises(InputError, match="decor is for mode sound"):
         recipes.experiment(decor, "as-published", 0)
 

@@ -37,7 +37,7 @@ def read(out: Path, cell: Cell, mode: str) -> CellResult | None:
 
 def add(out: Path, cell: Cell, mode: str, e: Experiment, run: SeedResult) -> CellResult:
     """Add the run of one seed to its cell's result; all seeds must have the same settings."""
-    refuse_other(out, cell, mode, e)
+    refuse_other_settings(out, cell, mode, e)
     before = read(out, cell, mode)
     earlier = before.runs if before else {}
     runs = in_order({**earlier, str(e.seed): run})
@@ -76,7 +76,7 @@ def settings_of(e: Experiment) -> JsonObject:
     return {name: written(value) for name, value in values if name != "seed"}
 
 
-def refuse_other(out: Path, cell: Cell, mode: str, e: Experiment) -> None:
+def refuse_other_settings(out: Path, cell: Cell, mode: str, e: Experiment) -> None:
     """Refuse an experiment with other settings than those of the seeds that were measured."""
     found = read(out, cell, mode)
     name = other_setting(found, e)

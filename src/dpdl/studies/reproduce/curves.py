@@ -19,7 +19,7 @@ def curve_of(metrics: Sequence[Metrics]) -> Curve | None:
     Losses have four digits after the point, accuracies are in percent with two. None when nothing
     was evaluated.
     """
-    kept = thinned(metrics)
+    kept = evenly_spaced(metrics)
     if not kept:
         return None
     losses = [one.train_loss for one in kept]
@@ -41,7 +41,7 @@ def _short(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def thinned(items: Sequence[Item], most: int = MOST) -> list[Item]:
+def evenly_spaced(items: Sequence[Item], most: int = MOST) -> list[Item]:
     """At most so many of them, evenly spaced, with the first and the last."""
     if len(items) <= most:
         return list(items)

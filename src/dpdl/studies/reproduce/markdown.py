@@ -12,7 +12,7 @@ Line = Mapping[str, ComparedCell]
 """The cells of one graph and epsilon, by algorithm."""
 
 
-def tables(rows: Iterable[ComparedCell]) -> dict[str, str]:
+def markdown_tables(rows: Iterable[ComparedCell]) -> dict[str, str]:
     """Title -> table: ours, with the spread of several seeds, and the paper's in parentheses."""
     groups: dict[str, list[ComparedCell]] = {}
     for row in rows:

@@ -13,7 +13,7 @@ from typing import final
 from dpdl.attacks.paper import experiments, kept
 from dpdl.errors import InputError, RunFailed
 from dpdl.folder.attack_facts import AttackFacts
-from dpdl.paper.cells import Place, places
+from dpdl.paper.cells import AttackedPlace, places
 from dpdl.parallel import cores
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper, folder_of
@@ -33,10 +33,10 @@ CASES = 12
 GUESS = {"mnist": 30.0, "cifar10": 300.0}
 """Seconds per case on one core."""
 
-Attack = Callable[[Place, Path, AttackRequest, AttackWatch], AttackFacts]
+Attack = Callable[[AttackedPlace, Path, AttackRequest, AttackWatch], AttackFacts]
 
 
-def seconds_of(place: Place, times: RunTimes) -> float:
+def seconds_of(place: AttackedPlace, times: RunTimes) -> float:
     """For a place on one core: its runs, and the attack on them."""
     runs = experiments(place, SEED).values()
     trained = sum(times.seconds(e.resolved()) for e in runs)
@@ -50,7 +50,7 @@ class AttackTools:
 
     attack: Attack = attack_paper
     request: AttackRequest = field(default_factory=AttackRequest)
-    seconds: Callable[[Place, RunTimes], float] = seconds_of
+    seconds: Callable[[AttackedPlace, RunTimes], float] = seconds_of
 
 
 PAPER = AttackTools()
@@ -76,19 +76,19 @@ def measure_attacks(
     chosen = _chosen(request)
     there = [place for place in chosen if attack_store.read(request.out, place)]
     facts = PrintedAttacks(
-        cells=tuple(attack_store.compared(request.out, chosen)),
+        cells=tuple(attack_store.paper_rows(request.out, chosen)),
         files=tuple(str(attack_store.path_of(request.out, place)) for place in there),
     )
     return Reproduced(facts, endings)
 
 
-def _chosen(request: ReproductionRequest) -> list[Place]:
+def _chosen(request: ReproductionRequest) -> list[AttackedPlace]:
     return places(request.table, request.cells)
 
 
 def _work(
     request: ReproductionRequest, tools: AttackTools
-) -> tuple[list[Place], Forecast]:
+) -> tuple[list[AttackedPlace], Forecast]:
     """The places that are missing and fit into the time, and how long they should take."""
     _refuse_needless(request)
     chosen, times = _chosen(request), run_times(request.out)
@@ -110,7 +110,7 @@ def _refuse_needless(request: ReproductionRequest) -> None:
 
 
 def _perform(
-    wanted: Sequence[Place],
+    wanted: Sequence[AttackedPlace],
     jobs: int,
     request: ReproductionRequest,
     watch: AttackWatch,

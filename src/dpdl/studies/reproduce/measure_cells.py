@@ -18,7 +18,14 @@ from dpdl.studies.reproduce import beside_paper, queue
 from dpdl.studies.reproduce.forecast import Announce, Beginning, Forecast, Reproduced
 from dpdl.studies.reproduce.printed import PrintedCells
 from dpdl.studies.reproduce.queue import CellRun
-from dpdl.studies.reproduce.recipes import BEYOND, MODES, PAPER, WITHOUT, Recipes, has
+from dpdl.studies.reproduce.recipes import (
+    BEYOND,
+    MODES,
+    PAPER,
+    WITHOUT,
+    Recipes,
+    is_in_mode,
+)
 from dpdl.studies.reproduce.request import ReproductionRequest
 from dpdl.studies.reproduce.run_times import RunTimes, run_times
 
@@ -68,7 +75,7 @@ def work_for(request: ReproductionRequest, recipes: Recipes = PAPER) -> CellWork
     """The requested cells; those of them that are missing and fit into the time."""
     modes = request.chosen_modes()
     cells = select(request.table, request.cells, BEYOND)
-    if not any(has(cell, mode) for cell in cells for mode in modes):
+    if not any(is_in_mode(cell, mode) for cell in cells for mode in modes):
         raise InputError(WITHOUT)
     wanted, others = _missing(cells, modes, request, recipes)
     times = run_times(request.out)

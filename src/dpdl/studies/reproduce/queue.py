@@ -20,7 +20,7 @@ from dpdl.paper.cells import Cell
 from dpdl.studies.pool import PoolWatch, at_once, run_many
 from dpdl.studies.pool_messages import Ending, EndState, News, PooledRun
 from dpdl.studies.reproduce import cell_store
-from dpdl.studies.reproduce.recipes import PAPER, Recipes, has
+from dpdl.studies.reproduce.recipes import PAPER, Recipes, is_in_mode
 from dpdl.studies.reproduce.run_times import RunTimes, fitting
 from dpdl.studies.reproduce.seed_results import seed_result
 from dpdl.training.interrupt import Interrupted, deadline
@@ -36,10 +36,10 @@ class CellRun(NamedTuple):
     @property
     def name(self) -> str:
         """Of its run folder."""
-        return name_of(self.cell, self.mode, self.experiment.seed)
+        return run_name(self.cell, self.mode, self.experiment.seed)
 
 
-def name_of(cell: Cell, mode: str, seed: int | str) -> str:
+def run_name(cell: Cell, mode: str, seed: int | str) -> str:
     """The run folder of a seed."""
     return f"{mode}-{cell.name}-seed{seed}"
 
@@ -54,9 +54,9 @@ def missing(
     """What was not measured yet: all cells with the first seed, then all with the second."""
     found = []
     for seed, cell, mode in itertools.product(range(seeds), list(cells), modes):
-        if has(cell, mode):
+        if is_in_mode(cell, mode):
             e = recipes.experiment(cell, mode, seed)
-            cell_store.refuse_other(out, cell, mode, e)
+            cell_store.refuse_other_settings(out, cell, mode, e)
             before = cell_store.read(out, cell, mode)
             if not before or str(seed) not in before.runs:
                 found.append(CellRun(cell, mode, e))
@@ -71,7 +71,7 @@ def with_other_recipes(
 
 
 def _has_other_recipe(cell: Cell, mode: str, out: Path, recipes: Recipes) -> bool:
-    if not has(cell, mode):
+    if not is_in_mode(cell, mode):
         return False
     result = cell_store.read(out, cell, mode)
     e = recipes.experiment(cell, mode, 0)
@@ -150,7 +150,7 @@ def recall_curves(
         result = cell_store.read(out, cell, mode)
         known = result.runs.items() if result else ()
         for seed, before in known:
-            run = RunFolder(runs / name_of(cell, mode, seed))
+            run = RunFolder(runs / run_name(cell, mode, seed))
             if before.curve is None and run.finished:
                 found = seed_result(run, before.commit)
                 cell_store.add_curve(out, cell, mode, seed, found)

@@ -97,7 +97,7 @@ def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
     """What is run for a cell."""
     if mode not in MODES:
         raise unknown("mode", mode, MODES)
-    if not has(cell, mode):
+    if not is_in_mode(cell, mode):
         raise InputError(WITHOUT)
     given: JsonObject = {**DEFAULTS[mode], **cell._asdict(), "eval_every": 50}
     given |= {"algorithm": _algorithm(cell, mode), "seed": seed}
@@ -123,7 +123,7 @@ def _published_step(cell: Cell) -> float:
     return step if carries else round(step / (1 - MOMENTUM), 4)
 
 
-def has(cell: Cell, mode: str) -> bool:
+def is_in_mode(cell: Cell, mode: str) -> bool:
     """Whether a cell exists in a mode."""
     if cell.algorithm in BEYOND:
         return mode == BEYOND[cell.algorithm]

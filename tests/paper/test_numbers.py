@@ -10,7 +10,7 @@ from importlib.resources import files
 import pytest
 
 from dpdl.errors import InputError
-from dpdl.paper.tables import FIGURES, PaperTables, attacks, names, tables
+from dpdl.paper.numbers import FIGURES, PaperTables, attacks, names, tables
 
 
 def test_the_tables_are_read_without_loss() -> None:
