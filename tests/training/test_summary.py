@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
+import torch
+
 import dpdl
-from dpdl.folder.summary import DeclaredRecords
+from dpdl.folder.summary import DeclaredRecords, Summary
+from dpdl.planning.plan import Plan
 from dpdl.privacy.epsilon import UNKNOWN
 from dpdl.tasks.data import Dataset
 from dpdl.training.summary import summarise
 from tests.folder.measured import metrics
-from tests.training.small import changed, planned
+from tests.training.small import SMALL, changed, planned
 
 
 def test_it_has_the_numbers_of_the_plan_and_of_the_last_round(blobs: Dataset) -> None:
@@ -48,3 +53,73 @@ def test_what_nobody_may_know_stays_unknown(blobs: Dataset) -> None:
 def test_another_algorithm_has_no_claim(blobs: Dataset) -> None:
     p = planned(blobs, changed(algorithm="dp-dpsgd", alpha=None))
     assert summarise(p, metrics(1), 1, None).epsilon.claimed_theorem1 == UNKNOWN
+
+
+@pytest.fixture(scope="module")
+def p(blobs: Dataset) -> Plan:
+    return planned(blobs)
+
+
+def test_what_was_measured_last_is_the_result(p: Plan) -> None:
+    last = metrics(9, mean=0.7, loss=1.25)
+    found = summarise(p, last, 9, "runs/a", "head")
+    assert found.rounds == 9
+    assert found.score == last.score
+    assert found.train_loss == 1.25
+    assert (found.consensus_distance, found.bytes_sent) == (0.25, 9000)
+    assert (found.broken_gradients, found.seconds) == (0, last.seconds)
+    assert (found.run_dir, found.ledger_head) == ("runs/a", "head")
+
+
+def test_the_plan_says_what_ran(p: Plan) -> None:
+    found = summarise(p, metrics(12), 12, None)
+    assert (found.algorithm, found.graph) == (SMALL.algorithm, "ring")
+    assert (found.agents, found.seed, found.delta) == (5, SMALL.seed, SMALL.delta)
+    assert (found.parameters, found.sigma) == (77, 0.5)
+    assert found.records is not None
+    assert (found.records.fewest, found.records.most) == (120, 120)
+    assert found.epsilon_note == p.stated.note()
+
+
+def test_rounds_that_were_charged_count_and_not_those_that_were_measured(
+    blobs: Dataset,
+) -> None:
+    p = planned(blobs, changed(algorithm="dp-dpsgd"))
+    once, twice = (summarise(p, metrics(6), charged, None) for charged in (6, 12))
+    assert once.rounds == twice.rounds == 6
+    assert once.epsilon == p.stated.epsilons(6)
+    assert twice.epsilon == p.stated.epsilons(12) != once.epsilon
+    assert twice.privacy_statement == p.stated.prose(12)
+
+
+def test_a_score_has_its_own_name(p: Plan) -> None:
+    found = summarise(p, metrics(3, name="squared_error"), 3, None)
+    assert found["squared_error"]["mean"] == 0.5
+    assert "accuracy" not in found
+
+
+def test_unequal_sites_declare_a_fewest_and_a_most(blobs: Dataset) -> None:
+    uneven = planned(blobs, changed(partition="quantity", records="exact"))
+    found = summarise(uneven, metrics(1), 1, None).records
+    assert found is not None
+    assert found.fewest == min(uneven.privacy.records) < found.most
+    assert found.most == max(uneven.privacy.records)
+
+
+def test_numbers_of_another_type_take_the_plain_path(blobs: Dataset) -> None:
+    p = planned(blobs, changed(dtype="float64"))
+    assert summarise(p, metrics(1), 1, None).gradient_path == "plain"
+
+
+def test_versions_are_those_that_run(p: Plan) -> None:
+    versions = summarise(p, metrics(1), 1, None).versions
+    assert versions["dpdl"] == dpdl.__version__
+    assert versions["torch"] == torch.__version__
+    assert versions["numpy"] == np.__version__
+    assert versions["python"].count(".") == 2
+    assert all(type(version) is str for version in versions.values())
+
+
+def test_a_summary_comes_back_from_json(p: Plan) -> None:
+    found = summarise(p, metrics(4, loss=0.5), 4, "runs/a", "head")
+    assert Summary.from_json(found.to_json()) == found
