@@ -7,7 +7,7 @@ import pytest
 from dpdl.errors import InputError
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
-from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, Threat
+from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, Threat
 
 CONTENT = {
     "claimed_theorem1": 0.5,
@@ -27,6 +27,7 @@ def test_a_proof_is_found_by_its_threat() -> None:
     found = Epsilons.from_json(CONTENT)
     assert found.against(EAVESDROPPER) == UNBOUNDED
     assert found.against(Threat("neighbours", 2)) == Epsilon(4.0)
+    assert found.against(ONE_NEIGHBOUR) == Epsilon(3.0)
     assert found.against(FINAL_MODEL) == UNKNOWN
 
 
