@@ -62,9 +62,13 @@ def test_the_bound_of_a_record_is_reached() -> None:
 
 
 def test_an_unclipped_record_moves_the_mean_as_far_as_it_likes() -> None:
+    """A wrong answer, given with great certainty, is corrected with all its weight."""
     batch = small_batch(4, 1)
-    wild = Batch(torch.cat([batch.x[:1] * 1e6, batch.x[1:]]), batch.y, batch.key)
-    apart = gradient(Unclipped(), wild) - gradient(Unclipped(), without_first(wild))
+    wild = 1e6 * batch.x[:1]
+    wrong = (TASK.outputs(TASK.initial, wild).argmax(1) + 1) % 3
+    x, y = torch.cat([wild, batch.x[1:]]), torch.cat([wrong, batch.y[1:]])
+    added = Batch(x, y, batch.key)
+    apart = gradient(Unclipped(), added) - gradient(Unclipped(), without_first(added))
     assert float(apart.norm()) > 1e3
 
 
