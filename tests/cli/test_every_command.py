@@ -1,4 +1,4 @@
-"""The command line as a person or a program uses it."""
+"""Every command refuses wrong input in one sentence, and answers to a request for help."""
 
 from __future__ import annotations
 
