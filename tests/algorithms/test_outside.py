@@ -220,17 +220,29 @@ def test_it_trains_the_same_from_command_line_file_and_python(
     dpdl("privacy", "verify", "line")
 
 
-@pytest.mark.parametrize("verb", ["run", "compare", "tune"])
+@pytest.mark.parametrize(
+    "verb", ["run", "compare", "tune", "audit", "privacy sigma", "privacy epsilon"]
+)
 def test_help_lists_its_options(verb: str, dpdl) -> None:
-    every = " ".join(dpdl(verb, "--help").split())
+    words = verb.split()
+    every = " ".join(dpdl(*words, "--help").split())
     assert "--blend FLOAT blended: share of the mixed model [0.75]" in every
     assert "how steps become smaller (constant, root) [constant]" in every
     assert "--correlation" in every
     if verb == "run":
         assert "broken" in every, "its name is offered though it cannot be imported"
     flag = "--algorithms" if verb == "compare" else "--algorithm"
-    only = dpdl(verb, flag, "blended", "--help")
+    only = dpdl(*words, flag, "blended", "--help")
     assert "--blend" in only and "--correlation" not in only
+
+
+def test_its_noise_is_planned_and_its_options_are_checked(dpdl, refused) -> None:
+    plan = ("privacy", "sigma", "--algorithm", "blended", "--epsilon", "5")
+    small = ("--records", "500", "--batch", "8", "--rounds", "5", "--json")
+    found = json.loads(dpdl(*plan, *small, "--blend", "0.5"))
+    own = json.loads(dpdl(*plan[:3], "dp-dpsgd", *plan[4:], *small))
+    assert found["sigma"]["eavesdropper"] == own["sigma"]["eavesdropper"]
+    assert "blend must be at least 0" in refused(*plan, "--blend", "-1")
 
 
 def test_the_page_of_options_lists_its_options(site: Path) -> None:

@@ -33,7 +33,7 @@ def quiet(share: float) -> None:
 
 
 def problem_of(task: Task, x: Tensor, y: Tensor, noise: float = 0.0) -> Problem:
-    """Targets are the gradients of batches x (targets, batch, ...), with noise of a relative length."""
+    """Targets are gradients of batches x (targets, batch, ...), with noise of a relative length."""
     targets = []
     for images, labels in zip(x, y, strict=True):
         batch = Batch(images, labels, torch.zeros(len(labels), dtype=torch.int64))

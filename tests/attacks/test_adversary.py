@@ -30,7 +30,8 @@ from dpdl.attacks.inverting import Settings
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.scenarios import AttackCase
 settings, pixels = Settings(iterations=3, restarts=1), Pixels((0.5,), (0.5,))
-known = Knowledge(RECORDING, None, AttackCase("cg", 3, 1), (0, 2), 1, None, pixels, "inverting", settings)
+how = pixels, "inverting", settings
+known = Knowledge(RECORDING, None, AttackCase("cg", 3, 1), (0, 2), 1, None, *how)
 images, _, labels = rebuild(known, lambda share: None)
 assert images.shape == (2, 1, 1, 8, 8) and labels.shape == (2, 1)
 """

@@ -1,4 +1,4 @@
-"""Scores of reconstructions are what their names say, in units that can be compared with the paper's tables."""
+"""Scores of reconstructions are what their names say, in the units of the paper's tables."""
 
 from __future__ import annotations
 

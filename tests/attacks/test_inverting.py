@@ -30,7 +30,7 @@ def seeded() -> None:
 
 
 def test_small_batches_are_inverted_towards_the_target() -> None:
-    """The objective at the reconstruction is far below that of another image, and images are in the box."""
+    """The objective falls far below that of the start, and images are in the box."""
     task = Task(lenet(SHAPE, 10))
     x, y = strokes(2)[None], torch.tensor([[3, 7]])
     problem = problem_of(task, x, y)
@@ -47,7 +47,10 @@ def test_small_batches_are_inverted_towards_the_target() -> None:
 
 
 def test_steps_are_signs_and_shrink_tenfold_at_three_places() -> None:
-    """Of 8 steps three are 0.1 long, then two 0.01, two 0.001, one 0.0001: so far goes a pixel that never turns."""
+    """Of 8 steps three are 0.1 long, then two 0.01, two 0.001, one 0.0001.
+
+    So far goes a pixel that never turns.
+    """
     task = Task(lenet(SHAPE, 10))
     x, y = strokes(1)[None], torch.tensor([[3]])
     grey = torch.zeros(1, 1, *SHAPE)

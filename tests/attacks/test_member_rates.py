@@ -32,7 +32,10 @@ def test_the_curve_of_a_small_example() -> None:
 
 
 def test_a_threshold_is_chosen_and_measured_on_different_records() -> None:
-    """99 non-members choose: one of them may be above 1 %, so the largest is the threshold. The others measure."""
+    """99 non-members choose: one of them may be above 1 %, so the largest is the threshold.
+
+    The others measure.
+    """
     others = np.empty(198)
     others[::2], others[1::2] = np.arange(99), np.arange(99) + 2.5
     members = np.array([98.0, 98.5, 99.0, 10.0])

@@ -39,7 +39,10 @@ def test_the_input_of_the_first_linear_layer_is_read_off_exactly() -> None:
 
 
 def test_the_true_input_of_a_convolution_explains_all_that_is_known_of_it() -> None:
-    """Its output is what was read off, and its weights' gradient is the one that was seen: both are sought to fit."""
+    """Its output is what was read off, and its weights' gradient is the one that was seen.
+
+    Both are sought to fit.
+    """
     module = lenet(SHAPE, 10)
     x, y = strokes(2)[:, None], torch.tensor([[3], [7]])
     layers, a, slope = read_first_linear(

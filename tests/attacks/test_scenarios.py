@@ -26,8 +26,9 @@ OPTIONS = {
 }
 OPEN = {"noise": "none", "clip_unit": "none"}
 
-# Cosines with the gradient of the private record, the least of four agents; without noise and clipping, in round 3.
-# Momenta and trackers mix others' gradients in, or older ones; all else is the gradient itself, up to rounding.
+# Cosines with the gradient of the private record, the least of four agents; without noise and
+# clipping, in round 3. Momenta and trackers mix others' gradients in, or older ones; all else is
+# the gradient itself, up to rounding.
 LEAST = {
     ("dpdl", "mm"): 0.85,
     ("dpdl-sound", "mm"): 0.85,
@@ -54,7 +55,7 @@ def recorded(
 def cosine(
     recording: Recording, result: dpdl.Result, scenario: str, t: int, agent: int
 ) -> float:
-    """Of what is attacked with the gradient of the one record that the agent used, where it was taken."""
+    """Of what is attacked with the gradient of the one record that the agent used."""
     found = target(recording, scenario, t, 1, agent)
     site = with_batches_of(result.plan.everybody, 1)
     batch = site.batches(torch.tensor([agent]), t)[0]
@@ -77,7 +78,7 @@ def test_every_algorithm_shows_a_gradient(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("graph", ["ring", "complete"])
 def test_gossip_is_undone_however_long_it_is(graph: str, tmp_path: Path) -> None:
-    """On a complete graph with equal weights Muffliato sends once a round, on a ring several times."""
+    """Muffliato sends once a round on a complete graph with equal weights, more often on a ring."""
     recording, result = recorded(
         "muffliato",
         tmp_path / "run",

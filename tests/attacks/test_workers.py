@@ -98,7 +98,10 @@ if __name__ == "__main__":
 
 
 def test_leaving_stops_what_goes_on() -> None:
-    """The first piece never ends by itself; the error of the second is raised, and nobody waits for the first."""
+    """The first piece never ends by itself.
+
+    The error of the second is raised, and nobody waits for the first.
+    """
     began = time.monotonic()
     with pytest.raises(InputError), Workers(2) as workers:
         workers.each(dawdle, [(0,), (1,)], lambda share: None)

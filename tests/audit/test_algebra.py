@@ -64,7 +64,8 @@ def test_a_canary_moves_every_row_by_its_signal(
 ) -> None:
     """Without noise and without others' records, so that the movement is all there is.
 
-    The own answer of `dpdl` then has the cosine 1 with r, where noise makes it nearly orthogonal: K as in `dpdl-sound`.
+    The own answer of `dpdl` then has the cosine 1 with r, where noise makes it nearly orthogonal: K
+    as in `dpdl-sound`.
     """
     honest = game(question(name, graph, canaries=CANARIES, rounds=ROUNDS), 1.0)
     mechanism = honest.grad.mechanism.with_noise(0.0)

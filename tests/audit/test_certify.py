@@ -39,21 +39,26 @@ def test_the_bound_is_below_the_true_epsilon_and_not_far_below(
 
 
 def test_counting_is_tight_for_randomised_response() -> None:
-    """The test whose errors are all there is: here the bound must fail now and then, but not more often than stated."""
+    """The test whose errors are all there is.
+
+    Here the bound must fail now and then, but not more often than stated.
+    """
     draw, repeats, truth = np.random.default_rng(4), 400, 1.5
     says = math.exp(truth) / (1 + math.exp(truth))
-    found = np.array([
-        clopper_pearson(
-            (draw.random(2000) < says).astype(float), (draw.random(2000) > says).astype(float), 1e-9, 0.8
-        ).epsilon
-        for _ in range(repeats)
-    ])  # fmt: skip
-    assert (found > truth).sum() <= most_failures(repeats, 0.2)
+    found = []
+    for _ in range(repeats):
+        inside = (draw.random(2000) < says).astype(float)
+        outside = (draw.random(2000) > says).astype(float)
+        found.append(clopper_pearson(inside, outside, 1e-9, 0.8).epsilon)
+    assert sum(one > truth for one in found) <= most_failures(repeats, 0.2)
     assert np.median(found) > 0.85 * truth
 
 
 def test_randomised_response_is_why_gdp_is_only_an_estimate() -> None:
-    """A mechanism of which everything is known, epsilon = 1 and delta = 0: the Gaussian reading rates it above 5."""
+    """A mechanism of which everything is known, epsilon = 1 and delta = 0.
+
+    The Gaussian reading rates it above 5.
+    """
     draw, truth = np.random.default_rng(8), 1.0
     says = math.exp(truth) / (1 + math.exp(truth))
     inside, outside = (

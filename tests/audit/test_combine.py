@@ -36,7 +36,10 @@ def test_shared_noise_is_subtracted() -> None:
 
 
 def test_how_well_weights_do_is_judged_by_another_rehearsal() -> None:
-    """As many samples as rows fit too well: what was learnt promises far more than 1, which is all there is."""
+    """As many samples as rows fit too well.
+
+    What was learnt promises far more than 1, which is all there is.
+    """
     signal = np.eye(50)[0]
     learnt, tried = (
         Rehearsed(covariance(noise(50, samples, samples)), signal)

@@ -17,7 +17,10 @@ ALL = np.ones(30, np.bool_)
 
 
 def may_hear(name: str, source: int, target: int) -> bool:
-    """The same rule in other words, for a record of agent 0 of a ring of five: its neighbours are 1 and 4."""
+    """The same rule in other words, for a record of agent 0 of a ring of five.
+
+    Its neighbours are 1 and 4.
+    """
     return {
         "eavesdropper": True,
         "neighbours:1": source == 1 or target == 1,

@@ -1,8 +1,9 @@
-"""Every algorithm is audited: honest code stays below its proof, the attack is as strong as it should be, and code that
-adds half the noise is refuted. A new algorithm is covered as soon as it has a name.
+"""Every algorithm is audited: honest code stays below its proof, the attack is as strong as it
+should be, and code that adds half the noise is refuted. A new algorithm is covered as soon as it
+has a name.
 
-Every record takes part in every round. sigma is set such that what is proven is 1.1-GDP, so that about a thousand
-canaries can tell it from 2.2.
+Every record takes part in every round. sigma is set such that what is proven is 1.1-GDP, so that
+about a thousand canaries can tell it from 2.2.
 """
 
 from __future__ import annotations
@@ -51,16 +52,21 @@ MORE_ROUNDS = {"async-dpsgd": 12, "decor": 5, "dp-dpsgd": 5}
 """Until agent 0 has been active a few times; or because the last round is not heard any more."""
 
 REACHED = {
-    # Two releases a round are paid for. The gradient of a linear loss does not see the first, the ascent.
+    # Two releases a round are paid for. The gradient of a linear loss does not see the first, the
+    # ascent.
     "dfedsam": math.sqrt(1 / 2),
     # The answer to itself is one of three a round, and that of the last round is heard no more.
     "dp-cga": math.sqrt((3 * 2 + 2) / (3 * 3)),
     "ngm": math.sqrt((3 * 2 + 2) / (3 * 3)),
-    # A sign keeps 2 / pi of what its row has, at best, and few signs flip to learn from. More is measured.
+    # A sign keeps 2 / pi of what its row has, at best, and few signs flip to learn from. More is
+    # measured.
     "sign:dpdl-sound": 0.6,
     "sign:dp-cga": 0.5,
 }
-"""What share of the proven mu the attack has of a round that it hears, at least; all of it, if not stated."""
+"""What share of the proven mu the attack has of a round that it hears, at least.
+
+All of it, if not stated.
+"""
 CANARIES = {
     "decor": 2000,
     "dfedsam": 5000,
@@ -68,7 +74,10 @@ CANARIES = {
     "sign:dp-cga": 3000,
     "sign:dpdl-sound": 3000,
 }
-"""More where the attack has less than the proof allows: half the noise is then not twice the distance."""
+"""More where the attack has less than the proof allows.
+
+Half the noise is then not twice the distance.
+"""
 
 
 def setting(name: str, listener: Threat, canaries: int) -> tuple[PrivacyModel, float]:

@@ -1,4 +1,7 @@
-"""The adversary that learns: its parts one by one. What it achieves is in `test_every_algorithm`."""
+"""The adversary that learns: its parts one by one.
+
+What it achieves is in `test_every_algorithm`.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,10 @@ def test_every_round_is_judged_once_and_while_it_is_on_the_stack(
 # ---------------------------------------------------------------- what is learnt
 @pytest.mark.parametrize("rounds", [4, 24], ids=["all on the stack", "too many for it"])
 def test_it_finds_every_gradient_of_a_tracker(rounds: int) -> None:
-    """A tracker sums up differences of gradients; the stack's sums are what undoes it when rounds are many."""
+    """A tracker sums up differences of gradients.
+
+    The stack's sums are what undoes it when rounds are many.
+    """
     played = game(question("gradient-tracking", RING, canaries=100, rounds=rounds), 5.0)
     found = learn(played, Ears(EAVESDROPPER, RING, 0))
     assert (found.memory < rounds) == (rounds == 24)

@@ -1,4 +1,4 @@
-"""The measured distinguishability is what the proof says, and honest code stays below the proven epsilon."""
+"""Records are as hard to find as the proof says, and honest code stays below its epsilon."""
 
 from __future__ import annotations
 
@@ -170,7 +170,10 @@ class Deaf:
 
 
 def test_the_adversary_is_the_one_that_does_best_at_home() -> None:
-    """One that knows the algebra is as good as one that learns; with a wrong algebra it is not chosen."""
+    """One that knows the algebra is as good as one that learns.
+
+    With a wrong algebra it is not chosen.
+    """
     played = game(question("dpdl-sound", COMPLETE, canaries=200, rounds=2), 3.0)
     ears = Ears(EAVESDROPPER, COMPLETE, 0)
     derived, learnt, deaf = derive(played, ears), learn(played, ears), Deaf()

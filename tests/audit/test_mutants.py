@@ -1,8 +1,9 @@
-"""Mistakes that an audit is for: each must certify more, by counting, than is proven for the code as it should be.
+"""Mistakes that an audit is for: each must certify more, by counting, than is proven for the code
+as it should be.
 
-Half the noise, for every algorithm, is in `test_every_algorithm`; mistakes that only one record among many others can
-show are in `test_trials`. All games have the rate 1. Settings leave the honest code far below, so that a mistake has
-room to show with some thousand canaries.
+Half the noise, for every algorithm, is in `test_every_algorithm`; mistakes that only one record
+among many others can show are in `test_trials`. All games have the rate 1. Settings leave the
+honest code far below, so that a mistake has room to show with some thousand canaries.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""One record among many others of its agent, in independent runs: mistakes that canaries side by side cannot show.
+"""One record among many others of its agent, in independent runs: mistakes that canaries side by
+side cannot show.
 
-Two that were made. A rate that is computed from the number of records: one record more lowers the rate of all others,
-and when they pull the other way the sum moves by 2 C. And a bound on Algorithm 1 that overlooked how its un-noised term
-contracts its own mask, along a gradient that the records of the agent agree about.
+Two that were made. A rate that is computed from the number of records: one record more lowers the
+rate of all others, and when they pull the other way the sum moves by 2 C. And a bound on Algorithm
+1 that overlooked how its un-noised term contracts its own mask, along a gradient that the records
+of the agent agree about.
 """
 
 from __future__ import annotations
@@ -47,8 +49,9 @@ class Counted:
 
 
 RECORDS, BATCH, TRIALS, NOISE, LAX = 100, 99, 400, 0.8, 0.2
-"""Without the record there are 99, and B over their number is 1: all take part, the sum is -99 C. With it, each of the
-100 takes part with probability 0.99: the expected sum is 0.99 (1 - 99) C = -97 C. It moved by 2 C; C is paid for."""
+"""Without the record there are 99, and B over their number is 1: all take part, the sum is -99 C.
+With it, each of the 100 takes part with probability 0.99: the expected sum is 0.99 (1 - 99) C = -97
+C. It moved by 2 C; C is paid for."""
 
 
 def opposed(drawing: Drawing | None = None) -> tuple[Game, float]:
@@ -115,7 +118,10 @@ def algorithm1() -> PrivacyModel:
 
 
 def old_sigma_eff(graph: Graph, agent: int, sigma: float, alpha: float) -> float:
-    """The mistake: |N_i| - 1 + (1 + alpha N sqrt(w_ii) kappa)^2 releases, as if z kept its full size."""
+    """The mistake: the mask z counts as if it kept its full size.
+
+    |N_i| - 1 + (1 + alpha N sqrt(w_ii) kappa)^2 releases.
+    """
     factor = 1 + alpha * len(graph) * math.sqrt(graph.W[agent, agent]) * 0.7581
     return sigma / math.sqrt(int(graph.sizes[agent]) - 1 + factor**2)
 

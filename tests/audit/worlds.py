@@ -42,7 +42,10 @@ def question(
     delta: float = 0.01,
     **options: object,
 ) -> PrivacyModel:
-    """Every record in every round, unless records and batch are given; `sign:` before a name compresses."""
+    """Every record in every round, unless records and batch are given.
+
+    `sign:` before a name compresses.
+    """
     records = records or canaries
     compress, _, name = name.rpartition(":")
     words = {
@@ -60,10 +63,11 @@ def question(
 
 
 def leading(q: PrivacyModel, sigma: float, listener: Threat) -> float:
-    """What the exposure of agent 0 alone would prove; more is proven of no algorithm, and less of `dpdl` only.
+    """What the exposure of agent 0 alone would prove; more is proven of no algorithm, and less of
+    `dpdl` only.
 
-    The bound of `dpdl` is for all records and all directions; in a small game, where a batch is as large as the model,
-    it is far above what canaries side by side can find.
+    The bound of `dpdl` is for all records and all directions; in a small game, where a batch is as
+    large as the model, it is far above what canaries side by side can find.
     """
     alone = Step(sigma / math.sqrt(q.exposure(0, listener)), q.batch, q.records[0])
     found = epsilon(

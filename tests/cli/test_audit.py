@@ -284,7 +284,7 @@ def test_a_refuted_run_has_its_exit_code(
 def test_another_seed_is_another_game_of_the_same_run(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    """Whose turn it was in `async-dpsgd` is drawn from the seed of the run, and so is what is proven."""
+    """Whose turn it was in `async-dpsgd` depends on the run's seed, and so does what is proven."""
     words = {
         "dataset": "digits",
         "graph": "ring",

@@ -1,4 +1,4 @@
-"""The memory of one thread on a linear network, against torch; `tests/tasks/test_fused.py` has more."""
+"""The memory of one thread on a linear network; `tests/tasks/test_fused_engine.py` has more."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from dpdl.report.page import (
     bullets,
     facts,
     heading,
+    highlighted,
     live_table,
     page,
     paragraphs,
     private,
     public,
-    said,
     small_picture,
     table,
     wide_picture,
@@ -27,7 +27,7 @@ def test_what_is_written_is_escaped_and_nothing_is_asked_of_others() -> None:
     evil = "<script>alert('x')</script> & \"y\""
     parts = [
         paragraphs(evil),
-        said(evil),
+        highlighted(evil),
         bullets([evil]),
         heading(evil),
         facts({evil: evil}),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpdl import InputError
-from dpdl.report.page import Part, Section, private, public
+from dpdl.report.page import PagePart, Section, private, public
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from tests.commands import dpdl as command
@@ -142,7 +142,11 @@ def test_what_nobody_marked_is_left_out_and_told() -> None:
     section = Section(
         "run-x",
         "A run",
-        [Part("forgotten 12345"), public("open"), private("a secret", "closed 54321")],
+        [
+            PagePart("forgotten 12345"),
+            public("open"),
+            private("a secret", "closed 54321"),
+        ],
     )
     open_ = public_page([section], "foot")
     assert (

@@ -77,7 +77,10 @@ def test_what_is_public_does_not_tell_the_seed(clear) -> None:
 
 
 def test_a_resumed_run_goes_on_recording(clear, tmp_path: Path) -> None:
-    """Interrupted in the round before the one that is asked for: what is recorded is what an unbroken run records."""
+    """Interrupted in the round before the one that is to be recorded.
+
+    What is recorded is what an unbroken run records.
+    """
     e = dpdl.Experiment(**OPTIONS, algorithm="dpdl", noise="none", clip_unit="none")
 
     def stop_at_2(t: int, metrics) -> None:

@@ -40,9 +40,9 @@ class AttackProgress:
 
     def training(self, plan: Plan) -> AbstractContextManager[Watch]:
         """The bar of a run."""
-        from dpdl.cli.show import Progress
+        from dpdl.cli.show import RunProgress
 
-        return Progress(plan, hidden=self._hidden)
+        return RunProgress(plan, hidden=self._hidden)
 
     @contextmanager
     def attacking(self, cases: int) -> Iterator[CaseWatch]:

@@ -148,9 +148,9 @@ def resume(
 def _perform(
     one: OneRun, as_json: bool, quiet: bool, record: RecordingRequest | None = None
 ) -> None:
-    from dpdl.cli.show import Progress, show_result
+    from dpdl.cli.show import RunProgress, show_result
 
-    with Progress(one.plan, hidden=quiet) as progress:
+    with RunProgress(one.plan, hidden=quiet) as progress:
         result = one.perform(progress, record)
     if result is None:  # another process speaks
         return

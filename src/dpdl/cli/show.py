@@ -30,7 +30,7 @@ def counting(
         yield lambda done: bar.update(task, completed=done)
 
 
-class Progress:
+class RunProgress:
     """A bar with loss, accuracy, rounds per second and time left.
 
     Plain lines when nobody looks at a terminal.
@@ -53,7 +53,7 @@ class Progress:
         if not self._hidden:
             self._console.print(headline(plan), highlight=False)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> RunProgress:
         self._bar.start()
         return self
 

@@ -1,6 +1,6 @@
 """How the records of a run are divided: written when it starts, for a page about it.
 
-`partition.json` is private. It tells how many records of each class each agent holds, which no
+`partition.json` is private. It holds how many records of each class each agent holds, which no
 epsilon covers.
 """
 

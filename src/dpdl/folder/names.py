@@ -1,6 +1,6 @@
 """The names of the files and folders that dpdl writes: nowhere else are they spelt out.
 
-What is in the files of a run is said in `docs/architecture.md`. A name that depends on a round, a
+`docs/architecture.md` describes the files of a run. A name that depends on a round, a
 process or a seed is made by a function.
 """
 

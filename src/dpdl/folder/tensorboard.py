@@ -9,7 +9,7 @@ data are `Event` messages in the wire format of Protocol Buffers. We need these 
     Summary.Value    tag = 1, simple_value = 2 (float)
     SessionLog       status = 1 (1: start)
 
-A start at step t tells TensorBoard to forget what earlier files said of step t and later ones.
+A start at step t makes TensorBoard forget what earlier files have of step t and later ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A plan in one line, for notebooks and logs.
 
-Nothing here is about a single record, and nothing gives away the noise: no tensor, no record number, no count of
-records, no loss, no seed. At most 300 characters.
+Nothing here is about a single record, and nothing gives away the noise: no tensor, no record
+number, no count of records, no loss, no seed. At most 300 characters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ LONGEST = 32
 
 def of_plan(plan: Plan) -> str:
     """What is about to run."""
-    return f"Plan({what(plan, plan.experiment.rounds)}, sigma {plan.privacy.sigma:.4g}; {how(plan)})"
+    about = what(plan, plan.experiment.rounds)
+    return f"Plan({about}, sigma {plan.privacy.sigma:.4g}; {how(plan)})"
 
 
 def what(plan: Plan, rounds: int) -> str:

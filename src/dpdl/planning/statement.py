@@ -36,7 +36,7 @@ class Stated:
 
     @property
     def listener(self) -> Threat:
-        """The threat that was asked for."""
+        """The experiment's threat."""
         return threat(self.experiment.threat)
 
     def epsilon(self, rounds: int) -> Epsilon:

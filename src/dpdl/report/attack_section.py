@@ -9,7 +9,15 @@ from pathlib import Path
 from dpdl.folder import names
 from dpdl.folder.attack_facts import AttackFacts, CaseScores, TrivialScores
 from dpdl.privacy.epsilon import Epsilon
-from dpdl.report.page import Section, bullets, paragraphs, picture, private, said, table
+from dpdl.report.page import (
+    Section,
+    bullets,
+    highlighted,
+    paragraphs,
+    picture,
+    private,
+    table,
+)
 
 RECOGNISABLE = 0.5  # SSIM
 SURE = 0.05  # p
@@ -37,7 +45,7 @@ def rebuilt(facts: AttackFacts, folder: Path) -> Section:
             "It never saw the records.",
             *_aside(size, seen[0].own_batch),
         ),
-        said(verdict(seen)),
+        highlighted(verdict(seen)),
         picture(
             folder / names.GALLERY_OF_AGENTS,
             "Rows of small pictures: the records, what was rebuilt from each kind of "

@@ -17,14 +17,20 @@ SHADES = {
     for k, colour in enumerate(row)
 }
 
+_SHADES = "".join(
+    f".{name} {{ background: {colour}; print-color-adjust: exact; }} "
+    for name, colour in SHADES.items()
+)
 STYLE = f"""
 :root {{ color-scheme: light; }}
 * {{ box-sizing: border-box; }}
-body {{ margin: 0; font: 16px/1.55 system-ui, sans-serif; color: {INK}; background: white; overflow-wrap: anywhere; }}
+body {{ margin: 0; font: 16px/1.55 system-ui, sans-serif; color: {INK};
+  background: white; overflow-wrap: anywhere; }}
 header, main, footer {{ max-width: 73rem; margin: 0 auto; padding: 0 1.2rem; }}
 header {{ padding-top: 2rem; }}
 h1 {{ font-size: 1.8rem; line-height: 1.2; margin: 0 0 .4rem; }}
-h2 {{ font-size: 1.35rem; margin: 2.6rem 0 .6rem; padding-top: .6rem; border-top: 1px solid {PALE}; }}
+h2 {{ font-size: 1.35rem; margin: 2.6rem 0 .6rem; padding-top: .6rem;
+  border-top: 1px solid {PALE}; }}
 h3 {{ font-size: 1.05rem; margin: 1.8rem 0 .4rem; }}
 p, ul {{ max-width: 46rem; }}
 nav a {{ display: inline-block; margin-right: 1.2rem; padding: .2rem 0; }}
@@ -35,14 +41,16 @@ figure :is(.wide, .small) img {{ max-height: 34rem; }}
 figure .tall img {{ max-height: none; }}
 figcaption, footer, .soft {{ color: {SOFT}; font-size: .92rem; max-width: 46rem; }}
 footer {{ max-width: 73rem; padding-bottom: 2.5rem; margin-top: 3rem; }}
-.said {{ background: {PAPER}; border-left: .25rem solid {BLUE}; padding: .7rem 1rem; max-width: 46rem; }}
+.said {{ background: {PAPER}; border-left: .25rem solid {BLUE};
+  padding: .7rem 1rem; max-width: 46rem; }}
 .alarm {{ background: {BLUSH}; border-color: {RED}; }}
 .private {{ border-left: .25rem solid {ORANGE}; padding-left: 1rem; margin: 1.2rem 0; }}
 .private > .mark {{ color: {RUST}; font-size: .85rem; font-weight: 600; margin: 0 0 .4rem; }}
 .wide {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }}
 table {{ overflow-wrap: normal; }}
-th, td {{ padding: .3rem .8rem .3rem 0; text-align: right; border-bottom: 1px solid {PALE}; white-space: nowrap; }}
+th, td {{ padding: .3rem .8rem .3rem 0; text-align: right;
+  border-bottom: 1px solid {PALE}; white-space: nowrap; }}
 th:first-child, td:first-child {{ text-align: left; }}
 th {{ font-weight: 600; }}
 .words th, .words td {{ text-align: left; vertical-align: top; padding-right: 1.4rem; }}
@@ -52,14 +60,16 @@ th {{ font-weight: 600; }}
 .live th.word, .live td.word {{ text-align: left; }}
 .live td.long {{ white-space: normal; min-width: 15em; }}
 .live thead {{ border-bottom: 2px solid {PALE}; }}
-.live button {{ font: inherit; color: inherit; background: none; border: 0; padding: .25rem 0; cursor: pointer; }}
+.live button {{ font: inherit; color: inherit; background: none; border: 0;
+  padding: .25rem 0; cursor: pointer; }}
 .live button::after {{ content: "\\2195" / ""; color: {SOFT}; padding-left: .3em; }}
 .live [aria-sort=ascending] button::after {{ content: "\\2191" / ""; color: {BLUE}; }}
 .live [aria-sort=descending] button::after {{ content: "\\2193" / ""; color: {BLUE}; }}
-.search input {{ font: inherit; width: 16rem; max-width: 100%; padding: .25rem .5rem; border: 1px solid {SOFT}; }}
+.search input {{ font: inherit; width: 16rem; max-width: 100%; padding: .25rem .5rem;
+  border: 1px solid {SOFT}; }}
 .search output {{ display: inline-block; color: {SOFT}; padding-left: .5rem; }}
 :focus-visible {{ outline: 2px solid {BLUE}; outline-offset: 1px; }}
-{"".join(f".{name} {{ background: {colour}; print-color-adjust: exact; }} " for name, colour in SHADES.items())}
+{_SHADES}
 dl {{ columns: 19rem; column-gap: 2.5rem; margin: .6rem 0; font-size: .95rem; }}
 dl div {{ display: flex; justify-content: space-between; gap: 1rem; break-inside: avoid; }}
 dl div {{ border-bottom: 1px solid {PALE}; padding: .15rem 0; }}

@@ -1,7 +1,7 @@
 """`docs/options.md`: the options of experiments, and of every algorithm.
 
-`python -m dpdl.report.options > docs/options.md` makes it from the code. Algorithms of other packages
-are listed too, where they are installed.
+`python -m dpdl.report.options > docs/options.md` makes it from the code. Algorithms of other
+packages are listed too, where they are installed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Every option, with its default. The page is made from the code, and a test holds
 
     {command}
 
-[Experiments](experiments.md) says how options are given, and what "by data set", "by graph" and "by noise rule" stand
-for. *searched* is the range that [`dpdl tune`](tune.md) draws from.
+[Experiments](experiments.md) says how options are given, and what "by data set", "by graph" and
+"by noise rule" stand for. *searched* is the range that [`dpdl tune`](tune.md) draws from.
 
 ## Shared options
 

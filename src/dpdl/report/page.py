@@ -26,7 +26,7 @@ LIVE = '<table class="live"'
 BOX = '<div class="wide" role="region" tabindex="0" aria-label="{}">'
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """A piece of a section.
 
     A page for everybody has only what is marked as public: what nobody marked is left out.
@@ -44,7 +44,7 @@ class Section(NamedTuple):
 
     key: str
     title: str
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
     limits: Sequence[str] = ()  # how far epsilon covers what is public here: sentences
     beside: Sequence[str] = ()  # what is in the folder and not covered: sentences
     alarms: Sequence[str] = ()  # why epsilon covers nothing of it, if so: sentences
@@ -55,14 +55,14 @@ class Section(NamedTuple):
         return "\n".join(part.html for part in self.parts)
 
 
-def public(*html: str) -> Part:
+def public(*html: str) -> PagePart:
     """What anybody may see."""
-    return Part("\n".join(html), public=True)
+    return PagePart("\n".join(html), public=True)
 
 
-def private(what: str, *html: str) -> Part:
+def private(what: str, *html: str) -> PagePart:
     """What no epsilon covers."""
-    return Part("\n".join(html), public=False, what=what)
+    return PagePart("\n".join(html), public=False, what=what)
 
 
 class Number(NamedTuple):
@@ -137,7 +137,7 @@ def paragraphs(*texts: str) -> str:
     return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
-def said(text: str) -> str:
+def highlighted(text: str) -> str:
     """A sentence that must not be overlooked."""
     return f'<p class="said">{escape(text)}</p>'
 

@@ -32,11 +32,11 @@ from dpdl.report.page import (
     Section,
     bullets,
     heading,
+    highlighted,
     live_table,
     paragraphs,
     private,
     public,
-    said,
     small_picture,
     tall_picture,
     wide_picture,
@@ -63,7 +63,7 @@ def of_mode(
     rows = [cell.compared for cell in cells]
     notes, curves = _notes(rows), _convergence(cells, mode, guarantee)
     parts = [
-        public(said(_sentence(guarantee)), paragraphs(coverage(total, rows))),
+        public(highlighted(_sentence(guarantee)), paragraphs(coverage(total, rows))),
         public(heading(f"Cells, {mode}"), _table(rows, mode)),
         private("notes that a person wrote", *notes) if notes else None,
         public(heading(f"Accuracy against epsilon, {mode}"), *_figures(rows, mode)),

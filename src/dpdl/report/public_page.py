@@ -15,10 +15,10 @@ from dpdl.report.page import (
     alarm,
     bullets,
     heading,
+    highlighted,
     page,
     paragraphs,
     public,
-    said,
 )
 
 KEY = "not-covered"
@@ -28,7 +28,7 @@ ABOUT = "Agents on a graph train one model without a server."
 
 def whole_page(names: str, sections: Sequence[Section], foot: str) -> str:
     """All that was found, for the one who holds the records."""
-    notice = said(
+    notice = highlighted(
         "For you, not for others: this page shows things that no epsilon covers. They "
         "are marked, and listed at its end. A page to give away is made by dpdl report "
         "--public."
@@ -50,7 +50,7 @@ def public_page(sections: Sequence[Section], foot: str) -> str:
         )
     left = not_covered(sections)
     alarms = map(alarm, _once(section.alarms for section in kept))
-    notice = said(
+    notice = highlighted(
         "Public version. It holds what epsilon covers, as far as its section "
         f"“{TITLE}” says, and what is about no record. Left out: "
         f"{'; '.join(left) if left else 'nothing'}."

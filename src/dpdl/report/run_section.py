@@ -27,14 +27,14 @@ from dpdl.report.coverage import (
 from dpdl.report.figures import BLUE, INK, ORANGE, draw_graph, draw_partition, save
 from dpdl.report.frontier import styled
 from dpdl.report.page import (
-    Part,
+    PagePart,
     Section,
     facts,
     heading,
+    highlighted,
     paragraphs,
     private,
     public,
-    said,
     small_picture,
     table,
     wide_picture,
@@ -66,7 +66,7 @@ def of_run(
     title = f"{s.algorithm} on {data}, {graph} of {s.agents} agents"
     inside = _unprotected(s, metrics)
     parts = [
-        public(said(s.privacy_statement)),
+        public(highlighted(s.privacy_statement)),
         public(table(["what", "value"], _results(s), f"Result of {title}.")),
         private(f"{', '.join(inside)} (numbers)", _without_noise(inside))
         if inside
@@ -133,7 +133,7 @@ def _without_noise(values: Mapping[str, str]) -> str:
     )
 
 
-def _curves(metrics: Measured) -> list[Part]:
+def _curves(metrics: Measured) -> list[PagePart]:
     """Score and loss over the rounds."""
     if not metrics:
         return []
@@ -184,7 +184,7 @@ def _calibrated(metrics: Measured) -> list[Metrics]:
     return list(filter(complete, metrics))
 
 
-def _calibration(algorithm: str, metrics: Measured) -> Part | None:
+def _calibration(algorithm: str, metrics: Measured) -> PagePart | None:
     """Public for dpdl-sound only, which computes both from perturbed gradients."""
     rounds = _calibrated(metrics)
     if not rounds:
@@ -214,7 +214,7 @@ def _calibration(algorithm: str, metrics: Measured) -> Part | None:
 
 
 # ------------------------------------------------------------------ data and graph
-def _graph(run: RunFolder) -> Part:
+def _graph(run: RunFolder) -> PagePart:
     """Who talks to whom; a sentence when the folder does not say it."""
     try:
         graph = graph_of_run(run)
@@ -230,7 +230,7 @@ def _graph(run: RunFolder) -> Part:
     return public(heading(WORLD), picture)
 
 
-def _partition(run: RunFolder, missing: str) -> Part:
+def _partition(run: RunFolder, missing: str) -> PagePart:
     """Who holds what; `missing` says why the folder does not tell, if so."""
     found = class_counts.read(run)
     if found is None:
@@ -250,7 +250,7 @@ def _partition(run: RunFolder, missing: str) -> Part:
     return private(what, heading(HOLDINGS), picture)
 
 
-def _not_shown(what: str, title: str, why: str) -> Part:
+def _not_shown(what: str, title: str, why: str) -> PagePart:
     return private(what, heading(title), paragraphs(f"Not shown: {why}"))
 
 

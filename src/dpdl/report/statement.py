@@ -98,10 +98,10 @@ def alarms(found: Evidence) -> list[Alarm]:
             f"The ledger and the result of this run disagree about {names}: nothing is "
             "proven there."
         )
-    asked = found.listeners[0]
-    if asked not in disputed and not found.proven(asked).bounded:
+    first = found.listeners[0]
+    if first not in disputed and not found.proven(first).bounded:
         sentences.append(
-            f"Nothing is proven against {listener_words(asked)}, for whom the noise of "
+            f"Nothing is proven against {listener_words(first)}, for whom the noise of "
             "this run was made."
         )
     return [Alarm(text) for text in sentences]
@@ -154,7 +154,7 @@ def _proven(found: Evidence) -> list[Block]:
 
 
 def leading_order(found: Evidence) -> bool:
-    """Whether the run says so itself, or is one of Algorithm 1 before results said so."""
+    """Whether the run says so itself, or is an old one of Algorithm 1, whose result does not."""
     words = f"{found.summary.epsilon_note} {found.summary.privacy_statement}"
     unnoised = named(found.header.algorithm).kind.sends_unnoised
     old = found.header.ledger == 1 and unnoised

@@ -85,7 +85,7 @@ def budget_plan(e: Experiment, plan: Sequence[Schedule]) -> BudgetPlan:
 
 
 def check_budget(e: Experiment, work: float) -> None:
-    """Refuse noise that the accountant does not choose, a missing epsilon, and work of 0 or less."""
+    """Refuse noise that the accountant does not choose, a missing epsilon, and work not above 0."""
     resolved = e.resolved()
     if rule_of(resolved) != "accountant":
         by_rule = f"noise {resolved.noise!r}"

@@ -1,4 +1,4 @@
-"""What is measured while training; `dpdl.training.instruments` says who may know which part of it."""
+"""What is measured while training; `dpdl.training.instruments` decides who may know what of it."""
 
 from __future__ import annotations
 
