@@ -88,7 +88,11 @@ def undocumented(tree: ast.AST) -> int:
     left = [tree]
     while left:
         node = left.pop()
-        private = getattr(node, "name", "").startswith("_")
+        setter = any(
+            ast.unparse(one).endswith(".setter")
+            for one in getattr(node, "decorator_list", ())
+        )
+        private = getattr(node, "name", "").startswith("_") or setter
         silent += not private and not ast.get_docstring(node)
         kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
         if not isinstance(node, kinds[1:]) and not private:

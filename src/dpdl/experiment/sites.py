@@ -18,7 +18,7 @@ DATASET = "sites"
 
 
 def check_sites(e: Experiment) -> None:
-    """Refuse options that contradict each other; `train` may still be given the sites themselves."""
+    """Refuse options that contradict each other."""
     if e.sites is None:
         return
     if not e.sites or not all(e.sites):

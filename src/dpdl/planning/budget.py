@@ -29,8 +29,14 @@ class Allowance(NamedTuple):
 
 
 def parse(text: str, agents: int, delta: float) -> list[Budget]:
-    """One epsilon for all agents, or one for each, separated by commas; `E:D` also sets the agent's delta."""
-    form = f"one epsilon (or epsilon:delta) for all, or one for each of {agents} agents, separated by commas"
+    """The budgets of all agents: one epsilon for all, or one for each, with commas.
+
+    `E:D` also sets the agent's delta.
+    """
+    form = (
+        f"one epsilon (or epsilon:delta) for all, or one for each of {agents} agents, separated "
+        "by commas"
+    )
     try:
         pairs = [
             [float(number) for number in part.split(":")] for part in text.split(",")
@@ -56,7 +62,7 @@ def allowance(
     budgets: Sequence[Budget],
     most: int | None = None,
 ) -> Allowance:
-    """The largest number of rounds, up to `most`, that no agent pays too much for; refused when not even one is."""
+    """The most rounds, up to `most`, that every agent's budget affords; refused if it is none."""
     most = most or model.rounds
     found = (
         (_rounds(model, threat, i, budget, most), i, budget)
@@ -74,7 +80,8 @@ def allowance(
             else "no sigma does"
         )
         raise PrivacyRefused(
-            f"Agent {first.agent} has a budget of epsilon = {first.budget.epsilon:g}, but one round with sigma = "
+            f"Agent {first.agent} has a budget of epsilon = {first.budget.epsilon:g}, but one "
+            "round with sigma = "
             f"{model.sigma:.4g} costs {price} against {threat}; {way}."
         )
     return first

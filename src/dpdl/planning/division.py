@@ -75,8 +75,8 @@ def _classes(e: Experiment, data: Dataset) -> np.ndarray:
         return np.asarray(data.y.numpy())
     if e.partition not in BY_NUMBER:
         raise InputError(
-            f"The partition {e.partition} is by classes, and records of {data.name} have none; take "
-            f"{' or '.join(BY_NUMBER)}."
+            f"The partition {e.partition} is by classes, and records of {data.name} have none; "
+            f"take {' or '.join(BY_NUMBER)}."
         )
     return np.zeros(len(data.y), dtype=np.int64)
 

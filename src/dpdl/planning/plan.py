@@ -119,8 +119,8 @@ class Plan:
     def _division(self) -> Division:
         if not isinstance(self.source, Division):
             raise InputError(
-                "This needs one data set that is divided among agents; the records of this run stay "
-                "at their sites."
+                "This needs one data set that is divided among agents; the records of this run "
+                "stay at their sites."
             )
         return self.source
 

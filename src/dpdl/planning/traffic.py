@@ -1,7 +1,7 @@
 """How many bytes the rounds of an algorithm send: played, not guessed.
 
-Every message of a round is sent through a real `Net` and counted at its exit. What is left out is what has no weight:
-batches are empty and there is no noise, so no gradient is computed.
+Every message of a round is sent through a real `Net` and counted at its exit. Batches are empty and
+there is no noise, so no gradient is computed.
 """
 
 from __future__ import annotations
@@ -48,11 +48,13 @@ def most_rounds(p: PublicPlan, megabytes: float) -> int:
     sent = list(itertools.islice(rounds, PERIODS * period))
     if sent[0] > limit:
         raise InputError(
-            f"One round of {p.experiment.algorithm} sends {sent[0] / 1e6:.4g} MB, more than --bytes allows."
+            f"One round of {p.experiment.algorithm} sends {sent[0] / 1e6:.4g} MB, more than "
+            "--bytes allows."
         )
     if not any(sent):
         raise InputError(
-            f"{p.experiment.algorithm} sends nothing on this graph, so --bytes sets no limit to its rounds."
+            f"{p.experiment.algorithm} sends nothing on this graph, so --bytes sets no limit "
+            "to its rounds."
         )
     return rounds_within(limit, sent, rounds, period)
 

@@ -1,10 +1,11 @@
 """All processes of a run must mean the same run: compared before anything is written or sent.
 
-What is public is compared by digests, and the first difference is named. The records are not public, and who hears the
-hash of a data set can test guesses of it. So two processes make a point S of Curve25519 of it; the one sends a S and
-the other b S, with secret scalars a and b drawn for this purpose; both compute a b S, of which one sends a hash. The
-hashes are equal when the points are. Who only listens cannot test a guess of S, if the Diffie-Hellman problem is hard
-(the exchange is Jablon's SPEKE).
+What is public is compared by digests, and the first difference is named. The records are not
+public, and whoever hears the hash of a data set can test guesses of it. So two processes make a
+point S of Curve25519 from it; one sends a S and the other b S, with secret scalars a and b drawn
+for this purpose; both compute a b S, of which one sends a hash. The hashes are equal when the
+points are. A listener cannot test a guess of S, if the Diffie-Hellman problem is hard (the
+exchange is Jablon's SPEKE).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def described(
 
 
 def agree(control: Control, fields: Fields) -> None:
-    """Refuse, in all processes and by its name, the first public field in which one differs from process 0."""
+    """Refuse, in all processes, the first public field in which one differs from process 0."""
     names = [name for name, _ in fields]
     # A process with other fields would send another number of them, for which nobody waits. Another
     # algorithm has other options.
@@ -63,7 +64,7 @@ def agree(control: Control, fields: Fields) -> None:
 
 
 def agree_in_secret(control: Control, fields: Fields) -> None:
-    """The same for fields that nobody who listens may learn; only whether they are equal is found out."""
+    """The same for fields that no listener may learn: only whether they are equal is found out."""
     own = [X25519PrivateKey.generate() for _ in fields]
     mine = [
         _times(key, _point(value)) for key, (_, value) in zip(own, fields, strict=True)
@@ -106,13 +107,13 @@ def _refuse(
     process, field = (control.share(number) for number in found or (-1, -1))
     if field >= 0:
         raise InputError(
-            f"Process {process} of this run has another {names[field]} than process 0; start all processes with the "
-            "same options, data and versions."
+            f"Process {process} of this run has another {names[field]} than process 0; start all "
+            "processes with the same options, data and versions."
         )
 
 
 def _point(value: bytes) -> bytes:
-    """A point of the curve, never of its twist: which of the two it is would show in what is sent."""
+    """A point of the curve, never of its twist, since a listener could tell which it is."""
     for number in itertools.count():
         found = digest(value + bytes([number]))
         u = int.from_bytes(found, "little") % 2**255

@@ -1,4 +1,4 @@
-"""Words between the processes of a run that everybody may hear."""
+"""What the processes of a run tell each other in public."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DIGEST = 32
 
 @final
 class Control:
-    """Whole numbers and bytes that say where a run stands: rounds, wishes, names, digests of what is public.
+    """Where a run stands, as whole numbers and bytes: rounds, requests, names, public digests.
 
-    It takes no row of numbers, so nothing that was computed from records passes here. All processes call a method
-    together.
+    It takes no row of numbers, so nothing that was computed from records passes here. All processes
+    call a method together.
     """
 
     def __init__(self, post: Post) -> None:
@@ -29,13 +29,13 @@ class Control:
         """The number that process 0 has, known to all."""
         return int(self._from_zero(torch.tensor([number])))
 
-    def agree(self, wish: bool) -> bool:
-        """What process 0 wishes, known to all."""
-        return bool(self.share(int(wish)))
+    def agree(self, choice: bool) -> bool:
+        """The choice of process 0, known to all."""
+        return bool(self.share(int(choice)))
 
-    def name(self, words: str) -> str:
-        """The words that process 0 has, known to all."""
-        content = words.encode()
+    def name(self, text: str) -> str:
+        """The text that process 0 has, known to all."""
+        content = text.encode()
         size = self.share(len(content))
         found = self._from_zero(
             _bytes(content) if self._post.rank == 0 else _bytes(bytes(size))
@@ -56,21 +56,19 @@ class Control:
         found = self._from_zero(_bytes(b"".join(rows)).view(-1, DIGEST))
         return [bytes(row) for row in found.tolist()]
 
-    def _to_zero(self, word: Tensor) -> list[Tensor]:
+    def _to_zero(self, row: Tensor) -> list[Tensor]:
         here, others = self._post.rank, range(1, self._post.size)
         if here:
-            self._post.swap(CONTROL, {0: word}, {}, word)
+            self._post.swap(CONTROL, {0: row}, {}, row)
             return []
-        got = self._post.swap(CONTROL, {}, dict.fromkeys(others, len(word)), word)
-        return [word, *(got[r] for r in others)]
+        got = self._post.swap(CONTROL, {}, dict.fromkeys(others, len(row)), row)
+        return [row, *(got[r] for r in others)]
 
-    def _from_zero(self, word: Tensor) -> Tensor:
+    def _from_zero(self, row: Tensor) -> Tensor:
         if self._post.rank:
-            return self._post.swap(CONTROL, {}, {0: len(word)}, word)[0]
-        self._post.swap(
-            CONTROL, dict.fromkeys(range(1, self._post.size), word), {}, word
-        )
-        return word
+            return self._post.swap(CONTROL, {}, {0: len(row)}, row)[0]
+        self._post.swap(CONTROL, dict.fromkeys(range(1, self._post.size), row), {}, row)
+        return row
 
 
 def _bytes(content: bytes) -> Tensor:

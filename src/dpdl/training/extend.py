@@ -1,4 +1,4 @@
-"""More rounds for a run that has ended or will: the mechanism stays, and the price is said before."""
+"""More rounds for a run: the mechanism stays, and the cost is stated beforehand."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from dpdl.privacy.threats import threat
 
 
 def extended(run_dir: Path, e: Experiment, rounds: int) -> Experiment:
-    """The same experiment with another number of rounds, and with the noise of the rounds that have left.
+    """The same experiment with another number of rounds and the noise of the first ones.
 
-    A rule that computes sigma from the number of rounds is not asked again: what has left cannot be made noisier.
+    A rule that computes sigma from the number of rounds is not applied again: what has left cannot
+    be made noisier.
     """
     path = run_dir / LEDGER
     if not path.exists():
         raise InputError(
-            f"Run {str(run_dir)!r} has no ledger here, which says what has left: it cannot be extended."
+            f"Run {str(run_dir)!r} has no ledger here, which says what has left: it cannot be "
+            "extended."
         )
     content = read(path)
     check_rounds(run_dir, content, rounds)
@@ -78,6 +80,7 @@ def _check_average(e: Experiment, rounds: int, done: int) -> None:
     ):
         return
     raise InputError(
-        f"average = {e.average:g} of {rounds} rounds begins with round {first(rounds)}, whose models are gone: the run "
+        f"average = {e.average:g} of {rounds} rounds begins with round {first(rounds)}, whose "
+        "models are gone: the run "
         f"stands at round {done}; give it more rounds."
     )

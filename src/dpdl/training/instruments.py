@@ -1,10 +1,10 @@
 """What process 0 may look at of agents that other processes host, and who keeps their state.
 
-In a simulation, and when one process hosts everybody, there is an experimenter who sees all: losses,
-clipping, momenta. None of that is covered by an epsilon. So a run that is to protect records, with
-agents in several processes, has other instruments: process 0 sees the models, which are computed
-from what was released, and whole numbers that are public. Nothing else has a way out of a process
-but the exit of `Net`, and an algorithm has no instruments at all.
+In a simulation, and when one process hosts everybody, there is an experimenter who sees all:
+losses, clipping, momenta. None of that is covered by an epsilon. So a run that is to protect
+records, with agents in several processes, has other instruments: process 0 sees the models, which
+are computed from what was released, and whole numbers that are public. Nothing else has a way out
+of a process but the exit of `Net`, and an algorithm has no instruments at all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Instruments(Protocol):
         ...
 
     def diagnostics(self, values: Mapping[str, Tensor]) -> Mapping[str, Tensor] | None:
-        """Of all agents, what the algorithm says of those hosted here; empty where nobody may know it."""
+        """What the algorithm reports of all agents; empty where nobody may know it."""
         ...
 
     def broken(self, counts: Tensor) -> int | None:
@@ -72,7 +72,10 @@ def records_stay(post: Post, repeatable: bool) -> bool:
 
 
 def gathered(post: Post, place: Tensor, rows: Tensor) -> Tensor | None:
-    """The rows of all agents in agent order, on process 0 (None elsewhere); `place` is the process of every agent."""
+    """The rows of all agents in agent order, on process 0; None elsewhere.
+
+    `place` has the process of every agent.
+    """
     if post.size == 1:
         return rows
     if post.rank:

@@ -150,7 +150,7 @@ class Loop:
         return self._ledger.head if self._ledger else None
 
     def _average(self, t: int) -> None:
-        """Enter the models of a late round into their mean: it is made of what was sent, and costs no privacy."""
+        """Enter the models of a late round into their mean, which costs no privacy."""
         count = t - self.end + math.floor(self.job.plan.experiment.average * self.end)
         x = self._state["x"]
         if count < 1:
@@ -178,7 +178,7 @@ class Loop:
         return info
 
     def _pay(self, t: int) -> None:
-        """Process 0 enters round t in the ledger, or asks all to stop; nobody goes on before it has."""
+        """Process 0 enters round t in the ledger, or makes all stop; all others wait for it."""
         stopping = self.job.stop.is_set()
         if self._ledger and not stopping:
             self._ledger.debit(t)
@@ -186,7 +186,8 @@ class Loop:
             if t > 1:
                 self._save(t - 1)
             raise Interrupted(
-                f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}{self._advice()}"
+                f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}"
+                f"{self._advice()}"
             )
         self.charged += 1
 

@@ -1,4 +1,4 @@
-"""Before the first round: the processes of a run find out whether they mean the same run, and where it stands."""
+"""Before the first round: whether all processes mean the same run, and where it stands."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def meet(post: Post, p: Plan, run_dir: Path | None) -> Met:
 
 
 def chosen_folder(post: Post, p: Plan, out: Path, again: bool) -> Path:
-    """Where this process keeps what it may: in `out` to go on, else where process 0 does, which must be free."""
+    """The folder of this process: `out` to go on, else that of process 0, which must be free."""
     control = Control(post)
     home = Path(control.name(str(out)))
     if again:
@@ -72,15 +72,15 @@ def _last(control: Control, run_dir: Path, agents: Sequence[int], rank: int) -> 
     _all(
         control,
         states.has(round, agents),
-        f"Run {str(run_dir)!r} cannot go on: process {{}} finds no state of its agents after round {round}, the last "
-        "one that process 0 has.",
+        f"Run {str(run_dir)!r} cannot go on: process {{}} finds no state of its agents after round "
+        f"{round}, the last one that process 0 has.",
     )
     return round
 
 
-def _all(control: Control, fine: bool, words: str) -> None:
+def _all(control: Control, fine: bool, text: str) -> None:
     """Refuse in all processes, with the number of the first in which something is not fine."""
     found = control.gather(fine)
     first = control.share(found.index(False) if False in found else -1)
     if first >= 0:
-        raise InputError(words.replace("{}", str(first)))
+        raise InputError(text.replace("{}", str(first)))

@@ -1,11 +1,12 @@
-"""Recording what leaves: files that hold what an adversary on the wire sees, and what everybody knows, and no more.
+"""Recording what leaves: what an adversary on the wire sees, what everybody knows, and no more.
 
-`recording/public.json` has what is public: the algorithm's options without the seed, the graph, the model's name, how
-pixels become numbers. `recording/ROUND.safetensors` has the messages of a round, `recording/ROUND-bB.safetensors` those
-of the same round played with batches of B records each, `recording/ROUND-bB-after.safetensors` those of the round after
+`recording/public.json` has what is public: the algorithm's options without the seed, the graph, the
+model's name, how pixels become numbers. `recording/ROUND.safetensors` has the messages of a round,
+`recording/ROUND-bB.safetensors` those of the same round played with batches of B records each,
+`recording/ROUND-bB-after.safetensors` those of the round after
 it, played so too, and `recording/index.json` lists them.
 
-Around every round that is asked for, the one before and the one after are recorded too: an adversary compares them.
+The rounds before and after each requested one are recorded too: an adversary compares them.
 """
 
 from __future__ import annotations
@@ -67,11 +68,13 @@ def check(request: RecordingRequest, plan: Plan) -> None:
     for size in request.batches:
         if not 1 <= size <= fewest:
             raise InputError(
-                f"A recorded batch must have 1 to {fewest} records (some agent has no more), not {size}."
+                f"A recorded batch must have 1 to {fewest} records (some agent has no more), not "
+                f"{size}."
             )
     if request.batches and not plan.randomness.repeatable:
         raise InputError(
-            "Batches of other sizes are extra releases: with secure randomness only the run itself is recorded."
+            "Batches of other sizes are extra releases: with secure randomness only the run itself "
+            "is recorded."
         )
     present = {(int(i), int(j)) for i, j in plan.graph.edges if i != j}
     for i, j in sorted((request.links or set()) - present):
@@ -131,7 +134,7 @@ class Recorder:
             self._list()
 
     def __call__(self, leaving: Leaving) -> None:
-        """Keep messages of the links that are asked for, each row once, as long as there is room for them."""
+        """Keep messages of the chosen links, each row once, as long as there is room for them."""
         if self._parts is None:
             return
         links = self.request.links
@@ -252,11 +255,11 @@ def recording_request(
                 f"Links must be 'all' or pairs of agents such as 0-1,1-0, not {links!r}."
             )
         chosen = frozenset((int(i), int(j)) for i, j in pairs)
-    wished = numbers_of(rounds, "Recorded rounds")
-    if not wished:
+    recorded = numbers_of(rounds, "Recorded rounds")
+    if not recorded:
         raise InputError("Name at least one round to record, such as 200,400.")
     return RecordingRequest(
-        wished, numbers_of(batches, "Sizes of recorded batches"), chosen, megabytes
+        recorded, numbers_of(batches, "Sizes of recorded batches"), chosen, megabytes
     )
 
 

@@ -296,8 +296,8 @@ def _run(p: Plan, job: Job, here: Place) -> Result | Paused | None:
 def _spent(p: Plan, end: int) -> str:
     assert p.allowance
     return (
-        f"Stopped after round {end} of {p.experiment.rounds}: one more would exceed the budget of agent "
-        f"{p.allowance.agent}, epsilon = {p.allowance.budget.epsilon:g}."
+        f"Stopped after round {end} of {p.experiment.rounds}: one more would exceed the budget "
+        f"of agent {p.allowance.agent}, epsilon = {p.allowance.budget.epsilon:g}."
     )
 
 
