@@ -14,14 +14,18 @@ from torch import Tensor, nn
 import dpdl
 from dpdl.attacks import harness
 from dpdl.attacks.adversary import Knowledge, Rebuilt, rebuild
-from dpdl.attacks.harness import reconstruct
+from dpdl.attacks.harness import reconstruct, refuse_other_tasks
 from dpdl.attacks.scenarios import AttackCase, Target, target
 from dpdl.attacks.scoring import Attacked
 from dpdl.attacks.workers import ShareWatch, Workers
 from dpdl.errors import InputError
+from dpdl.planning.plan import plan
+from dpdl.tasks.data import Dataset
+from dpdl.tasks.targets import Numbers
 from dpdl.training.recording import RecordingRequest
 from dpdl.training.train import replan
 from tests.attacks.runs import OPTIONS, record_digits
+from tests.training.small import changed, planned
 
 
 @pytest.fixture(autouse=True)
@@ -185,3 +189,19 @@ def test_pieces_are_of_some_agents_with_their_own_labels(run: Path) -> None:
     assert pieces == [((2, 0), (2, 1)), ((1,), (1, 1))]
     assert found.found[:, 0, 0, 0, 0].tolist() == [2, 0, 1]
     assert torch.equal(found.read_labels, found.true_labels)
+
+
+def test_other_tasks_than_classes_by_cross_entropy_are_refused(blobs: Dataset) -> None:
+    def half(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(outputs, targets) / 2
+
+    refuse_other_tasks(planned(blobs))
+    with pytest.raises(
+        InputError, match="Attacks are written for one class per record"
+    ):
+        refuse_other_tasks(planned(blobs, loss=half))
+    x = torch.randn(80, 2)
+    numbers = Dataset("mine", x[:70], x[:70], x[70:], x[70:], predicts=Numbers(2))
+    e = changed(partition="iid", dataset="mine")
+    with pytest.raises(InputError, match="learns 2 numbers by"):
+        refuse_other_tasks(plan(e, data=numbers, model=torch.nn.Linear(2, 2)))

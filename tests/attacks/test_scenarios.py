@@ -10,14 +10,10 @@ import torch
 import dpdl
 from dpdl.algorithms import NAMES
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.scenarios import offered, refuse_other_tasks, target
+from dpdl.attacks.scenarios import offered, target
 from dpdl.errors import InputError
-from dpdl.planning.plan import plan
-from dpdl.tasks.data import Dataset
-from dpdl.tasks.targets import Numbers
 from dpdl.training.recording import RecordingRequest, with_batches_of
 from tests.attacks.runs import gradient, record_clear
-from tests.training.small import changed, planned
 
 OPTIONS = {
     "dataset": "digits",
@@ -160,19 +156,3 @@ def test_what_a_recording_does_not_allow_is_refused(
 
 def test_momenta_and_cross_gradients_are_offered_where_they_were_sent(clear) -> None:
     assert offered(Recording(clear[0] / "recording"), 3, 1) == ["cg", "mm", "self"]
-
-
-def test_other_tasks_than_classes_by_cross_entropy_are_refused(blobs: Dataset) -> None:
-    def half(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.cross_entropy(outputs, targets) / 2
-
-    refuse_other_tasks(planned(blobs))
-    with pytest.raises(
-        InputError, match="Attacks are written for one class per record"
-    ):
-        refuse_other_tasks(planned(blobs, loss=half))
-    x = torch.randn(80, 2)
-    numbers = Dataset("mine", x[:70], x[:70], x[70:], x[70:], predicts=Numbers(2))
-    e = changed(partition="iid", dataset="mine")
-    with pytest.raises(InputError, match="learns 2 numbers by"):
-        refuse_other_tasks(plan(e, data=numbers, model=torch.nn.Linear(2, 2)))

@@ -12,7 +12,7 @@ from dpdl.attacks.harness import Effort
 from dpdl.cli.attack_show import show
 from dpdl.errors import InputError
 from dpdl.folder.attack_facts import AttackFacts
-from dpdl.paper.cells import Place
+from dpdl.paper.cells import AttackedPlace
 from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper, folder_of
 from dpdl.studies.attack_watch import Unwatched
@@ -24,7 +24,7 @@ def test_what_the_paper_attacked_is_trained_attacked_and_compared(
     monkeypatch, capsys, tmp_path: Path
 ) -> None:
     """With a small data set and few rounds in place of the paper's."""
-    folder, place = tmp_path / "made", Place("mnist", "ring", 10)
+    folder, place = tmp_path / "made", AttackedPlace("mnist", "ring", 10)
     request = AttackRequest(
         whose="0,1", effort=Effort(iterations=3, restarts=1), membership=True
     )
@@ -76,6 +76,6 @@ def test_what_the_paper_attacked_is_trained_attacked_and_compared(
 
 
 def test_runs_of_a_place_and_a_seed_have_a_folder_of_their_own() -> None:
-    place = Place("mnist", "ring", 10)
+    place = AttackedPlace("mnist", "ring", 10)
     assert folder_of(place, 0) == "attack-mnist-ring-10-seed0"
     assert folder_of(place, 1) != folder_of(place._replace(agents=20), 1)

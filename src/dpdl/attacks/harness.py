@@ -23,7 +23,7 @@ from dpdl.attacks.adversary import DEFAULTS, Knowledge, Rebuilt, method_of, rebu
 from dpdl.attacks.image_scores import match, pixels_of
 from dpdl.attacks.inverting import Settings, check_invertible
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.scenarios import AttackCase, refuse_other_tasks
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch, Workers
 from dpdl.errors import InputError
 from dpdl.folder import names
@@ -32,6 +32,7 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan
 from dpdl.tasks import features
 from dpdl.tasks.data import Dataset
+from dpdl.tasks.targets import Classes
 from dpdl.training.recording import with_batches_of
 from dpdl.training.train import replan
 
@@ -118,6 +119,16 @@ def reconstruct(
             write(path, _packed(outcome))
         outcomes.append(_unpacked(path, case))
     return outcomes, plan
+
+
+def refuse_other_tasks(plan: Plan) -> None:
+    """Refuse runs that do not learn one class per record by cross-entropy."""
+    classes = isinstance(plan.public.form.targets, Classes)
+    if not classes or not plan.task.is_cross_entropy:
+        raise InputError(
+            "Attacks are written for one class per record and cross-entropy; this run learns "
+            f"{plan.public.form.targets} by {plan.task.loss_name}."
+        )
 
 
 def _refuse_hopeless(recording: Recording, plan: Plan) -> None:

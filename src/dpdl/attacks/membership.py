@@ -23,9 +23,10 @@ from dpdl.attacks.candidates import (
     damped,
     scores,
 )
+from dpdl.attacks.harness import refuse_other_tasks
 from dpdl.attacks.member_rates import rates_of
 from dpdl.attacks.recorded import Recording
-from dpdl.attacks.scenarios import AttackCase, refuse_other_tasks
+from dpdl.attacks.scenarios import AttackCase
 from dpdl.errors import InputError
 from dpdl.folder.attack_facts import MemberRates, MembershipScores
 from dpdl.folder.run_folder import RunFolder

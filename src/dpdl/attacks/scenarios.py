@@ -25,8 +25,6 @@ from dpdl.attacks.recorded import Messages, Recording
 from dpdl.errors import InputError, unknown
 from dpdl.graph import Graph
 from dpdl.graph.matrix import acceleration
-from dpdl.planning.plan import Plan
-from dpdl.tasks.targets import Classes
 
 
 class AttackCase(NamedTuple):
@@ -36,16 +34,6 @@ class AttackCase(NamedTuple):
     round: int
     batch: int | None  # the size of the batches; None: the run's own
     labels: str = "known"  # or "recovered"
-
-
-def refuse_other_tasks(plan: Plan) -> None:
-    """Refuse runs that do not learn one class per record by cross-entropy."""
-    classes = isinstance(plan.public.form.targets, Classes)
-    if not classes or not plan.task.is_cross_entropy:
-        raise InputError(
-            "Attacks are written for one class per record and cross-entropy; this run learns "
-            f"{plan.public.form.targets} by {plan.task.loss_name}."
-        )
 
 
 class Target(NamedTuple):
