@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -54,3 +55,17 @@ def test_what_is_out_of_shape_is_counted(house: ModuleType, tmp_path: Path) -> N
     assert found["untyped returns"] == "1"
     assert found["undocumented public names"] == "4"  # three modules and a function
     assert found["test / source"] == "0.00"
+
+
+PAGES = [*HOME.glob("*.md"), *HOME.joinpath("docs").rglob("*.md")]
+CODE = [*HOME.joinpath("src").rglob("*.py"), *HOME.joinpath("tests").rglob("*.py")]
+
+
+@pytest.mark.parametrize("word", ["usual" + ending for ending in ("", "ly")])
+def test_a_default_is_called_default(word: str) -> None:
+    found = [
+        file.name
+        for file in [*PAGES, *CODE]
+        if word in re.findall(r"\w+", file.read_text("utf-8").lower())
+    ]
+    assert found == []
