@@ -11,6 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 FILES = sorted(file for file in HERE.rglob("*.py") if file != Path(__file__))
+SETTERS = {"setattr", "delattr", "setitem", "delitem"}
 IMPORT = re.compile(r"\b(?:from|import)\s+(?:\w+\.)*test_\w+")
 """An import of a test module, also in a program that a test starts."""
 
@@ -73,13 +74,13 @@ def function(call: ast.Call) -> str | None:
 
 
 def patches(source: str) -> list[int]:
-    """The lines that set an attribute of something of ours, by `setattr` or by assignment."""
+    """The lines that set an attribute or an item of something of ours, or delete one."""
     tree = ast.parse(source)
     names = imported(tree)
     ours = names | renamed(tree, names)
     lines = []
     for found in ast.walk(tree):
-        if isinstance(found, ast.Call) and function(found) == "setattr":
+        if isinstance(found, ast.Call) and function(found) in SETTERS:
             target, *_ = found.args
             by_name = isinstance(target, ast.Constant) and is_dpdl(target.value)
             if by_name or root(target) in ours:
@@ -106,6 +107,8 @@ def test_nothing_of_ours_is_patched_and_no_test_module_is_imported() -> None:
 
 
 PATCHING = {
+    "an entry of a table": "from dpdl.algorithms import NAMES\n"
+    'monkeypatch.setitem(NAMES, "more", 1)',
     "a target by name": 'monkeypatch.setattr("dpdl.net.net.ENTRIES", 1)',
     "an imported module": "from dpdl.tasks import features\n"
     'monkeypatch.setattr(features, "PIECE", 5)',

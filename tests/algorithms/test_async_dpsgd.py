@@ -12,9 +12,7 @@ import torch
 from torch import Tensor
 
 import dpdl
-from dpdl import algorithms
 from dpdl import graph as graphs
-from dpdl.algorithms import Named
 from dpdl.algorithms.async_dpsgd import AsyncDPSGD, average_of_pair
 from dpdl.algorithms.disclosure import BLOCK, Activated
 from dpdl.errors import InputError
@@ -319,11 +317,8 @@ def test_a_tick_of_a_hundred_agents_is_cheap() -> None:
 
 # ------------------------------------------------------------- a whole run
 def test_a_run_learns_and_its_ledger_gives_the_reported_epsilon(
-    blobs, tmp_path: Path, monkeypatch
+    blobs, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(
-        algorithms.NAMES, "async-dpsgd", Named(AsyncDPSGD, "one agent at a time")
-    )
     e = Experiment(
         dataset="digits", agents=5, algorithm="async-dpsgd", rounds=60, lr=0.5, sigma=1.0, clip=1.0, batch=20,
         eval_every=60, dtype="float64",

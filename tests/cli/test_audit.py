@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpdl
-from dpdl.algorithms import NAMES, GradientTracking, Named
+from dpdl.algorithms import GradientTracking, name_of
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.graph import Graph
 from dpdl.privacy.threats import Threat
@@ -82,17 +82,8 @@ class Wrong(GradientTracking):
     disclosure = TooSmall()
 
 
-@pytest.fixture
-def wrong(monkeypatch) -> str:
-    """The name that the wrong algorithm is asked for by."""
-    monkeypatch.setitem(NAMES, "wrong", Named(Wrong, "proves too much"))
-    return "wrong"
-
-
-def test_a_refuted_proof_is_said_and_has_its_exit_code(
-    wrong: str, monkeypatch, capsys
-) -> None:
-    words = ["--algorithm", wrong, "--rate", "1", "--sigma", "1"]
+def test_a_refuted_proof_is_said_and_has_its_exit_code(monkeypatch, capsys) -> None:
+    words = ["--algorithm", name_of(Wrong), "--rate", "1", "--sigma", "1"]
     code, out, _ = command(monkeypatch, capsys, *SMALL, *words)
     assert code == 3
     assert "the proof or the code is wrong" in out
@@ -272,10 +263,8 @@ def test_fewer_rounds_of_a_run_have_the_proof_of_so_many(
     assert facts["rounds"] == 2 and 0 < facts["proven"] < whole
 
 
-def test_a_refuted_run_has_its_exit_code(
-    wrong: str, tmp_path: Path, monkeypatch, capsys
-) -> None:
-    run = trained(tmp_path / "run", algorithm=wrong, sigma=0.2)
+def test_a_refuted_run_has_its_exit_code(tmp_path: Path, monkeypatch, capsys) -> None:
+    run = trained(tmp_path / "run", algorithm=name_of(Wrong), sigma=0.2)
     code, out, _ = command(monkeypatch, capsys, str(run), "--rounds", "1")
     assert code == 3 and "the proof or the code is wrong" in out
     assert json.loads((run / "audit.json").read_text())["refutes_proof"]

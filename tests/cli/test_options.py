@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dpdl.algorithms import DPSGD, NAMES, Named
+from dpdl.algorithms import DPSGD, name_of
 from dpdl.cli.options import (
     ExperimentCommand,
     default_of,
@@ -99,16 +99,17 @@ def test_help_is_about_the_algorithms_that_are_named(tmp_path: Path) -> None:
     assert "Options of algorithms:" in help_of(str(file))
 
 
-def test_an_installed_algorithm_brings_its_options(monkeypatch) -> None:
-    @dataclass(frozen=True)
-    class More(DPSGD):
-        power: float = option(2.0, "how much")
+@dataclass(frozen=True)
+class More(DPSGD):
+    """An algorithm with one more option."""
 
-    monkeypatch.setitem(NAMES, "more", Named(More, "it has one more"))
-    assert call("--power", "3") == {"power": "3"}
-    assert line_of(help_of("--algorithm", "more"), "--power") == (
-        "--power FLOAT how much [2.0]"
-    )
+    power: float = option(2.0, "how much")
+
+
+def test_an_algorithm_of_ones_own_brings_its_options() -> None:
+    more = ["--algorithm", name_of(More)]
+    assert call(*more, "--power", "3")["power"] == "3"
+    assert line_of(help_of(*more), "--power") == ("--power FLOAT how much [2.0]")
 
 
 def test_a_flag_of_the_command_wins_over_one_of_an_algorithm() -> None:

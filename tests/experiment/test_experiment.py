@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpdl.algorithms import DPDL, DPSGD, NAMES, AsyncDPSGD, Decor, Named, make
+from dpdl.algorithms import DPDL, DPSGD, AsyncDPSGD, Decor, make, name_of
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment, from_mapping, load
 from dpdl.options import option
@@ -158,25 +158,33 @@ def test_step_sizes_are_by_data_set_and_algorithm(algorithm, setting, lr) -> Non
     assert Experiment(algorithm=algorithm, **setting).resolved().lr == lr
 
 
-def test_a_class_that_says_its_own_default_keeps_it(monkeypatch) -> None:
-    @dataclass(frozen=True)
-    class Steep(DPSGD):
-        lr: float = option(0.5, "a step size of its own")
+@dataclass(frozen=True)
+class Steep(DPSGD):
+    """A class with a default of its own."""
 
-    monkeypatch.setitem(NAMES, "steep", Named(Steep, "steep"))
-    assert Experiment(algorithm="steep", dataset="mnist").resolved().lr == 0.5
+    lr: float = option(0.5, "a step size of its own")
 
 
-def test_an_option_without_a_default_must_be_given(monkeypatch) -> None:
-    @dataclass(frozen=True)
-    class Bare:
-        lr: float
-        power: float
+def test_a_class_that_says_its_own_default_keeps_it() -> None:
+    steep = name_of(Steep)
+    assert Experiment(algorithm=steep, dataset="mnist").resolved().lr == 0.5
 
-    monkeypatch.setitem(NAMES, "bare", Named(Bare, "no defaults"))
+
+@dataclass(frozen=True)
+class Bare:
+    """A class whose fields have no defaults."""
+
+    lr: float
+    power: float
+    disclosure = DPSGD.disclosure
+    init, round, releases = DPSGD.init, DPSGD.round, DPSGD.releases
+
+
+def test_an_option_without_a_default_must_be_given() -> None:
+    bare = name_of(Bare)
     with pytest.raises(InputError, match="power must be given"):
-        Experiment(algorithm="bare").resolved()
-    e = Experiment(algorithm="bare", dataset="cifar10", power=2).resolved()
+        Experiment(algorithm=bare).resolved()
+    e = Experiment(algorithm=bare, dataset="cifar10", power=2).resolved()
     assert e.options == {"lr": 0.03, "power": 2.0}
 
 

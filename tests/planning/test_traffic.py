@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from dpdl.algorithms import NAMES, Named
+from dpdl.algorithms import name_of
 from dpdl.algorithms.dfedsam import DFedSAM
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
@@ -45,12 +45,15 @@ class Secretive(DFedSAM):
 
 @pytest.mark.parametrize(
     ("algorithm", "tau", "graph"),
-    [("dpdl-sound", 1, "star"), ("dfedsam", 3, "ring"), ("secretive", 3, "ring")],
+    [
+        ("dpdl-sound", 1, "star"),
+        ("dfedsam", 3, "ring"),
+        (name_of(Secretive), 3, "ring"),
+    ],
 )
 def test_equal_bytes_are_the_most_rounds_that_fit(
-    algorithm: str, tau: int, graph: str, monkeypatch
+    algorithm: str, tau: int, graph: str
 ) -> None:
-    monkeypatch.setitem(NAMES, "secretive", Named(Secretive, "every tau-th round"))
     own = {} if tau == 1 else {"local_steps": tau, "sam_radius": 0.1}
     e = Experiment(
         dataset="digits",

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dpdl.algorithms import NAMES, NOT_PRIVATE, Named
-from dpdl.algorithms.base import Stepped
-from dpdl.algorithms.dpdl import SoundDPDL
 from dpdl.errors import InputError
 from dpdl.experiment.shared import LATER, SHARED
 from dpdl.options import Typed
@@ -27,13 +24,12 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
 
 
-def test_what_is_given_for_all_goes_to_those_that_have_it(monkeypatch) -> None:
-    monkeypatch.setitem(NAMES, "plain", Named(SoundDPDL, "no noise", fixed=NOT_PRIVATE))
+def test_what_is_given_for_all_goes_to_those_that_have_it() -> None:
     c = make_comparison(
-        "dpdl,plain",
+        "dpdl,dmsgd",
         2,
         {"momentum": 0.5, "sigma": 2.0, "seed": 4, "lr": 0.3},
-        ["dpdl.alpha=0.25", "plain.lr=0.4"],
+        ["dpdl.alpha=0.25", "dmsgd.lr=0.4"],
     )
     a, b = (c.experiment(name) for name in c.own)
     assert (a.sigma, a.noise, a.alpha, a.lr, a.momentum) == (
@@ -43,24 +39,23 @@ def test_what_is_given_for_all_goes_to_those_that_have_it(monkeypatch) -> None:
         0.3,
         0.5,
     )
-    assert (b.sigma, b.noise, b.clip_unit, b.alpha, b.lr) == (
+    assert (b.sigma, b.noise, b.clip_unit, b.momentum, b.lr) == (
         None,
         "none",
         "none",
-        2.0,
+        0.5,
         0.4,
     )
     assert (c.seeds, c.equal, a.seed) == ((4, 5), "sigma", 4)
 
 
-def test_an_algorithm_without_an_option_does_not_get_it(monkeypatch) -> None:
-    monkeypatch.setitem(NAMES, "bare", Named(Stepped, "nothing but a step size"))
-    c = make_comparison("dpdl,bare", 1, {"momentum": 0.5, "lr": 0.3})
+def test_an_algorithm_without_an_option_does_not_get_it() -> None:
+    c = make_comparison("dpdl,muffliato", 1, {"momentum": 0.5, "lr": 0.3})
     assert c.experiment("dpdl").momentum == 0.5
-    assert "momentum" not in c.experiment("bare").options
+    assert "momentum" not in c.experiment("muffliato").options
     assert [c.experiment(name).lr for name in c.own] == [0.3, 0.3]
-    with pytest.raises(InputError, match="momentum is an option of none of bare"):
-        make_comparison("bare", 1, {"momentum": 0.5})
+    with pytest.raises(InputError, match="momentum is an option of none of muffliato"):
+        make_comparison("muffliato", 1, {"momentum": 0.5})
 
 
 def test_a_file_is_read_and_its_algorithm_is_replaced() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from dpdl.algorithms import DPSGD, NAMES, Named
+from dpdl.algorithms import DPSGD, name_of
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.options import Range, option
@@ -55,7 +55,14 @@ def test_draws_are_those_of_earlier_versions(algorithm: str, drawn: dict) -> Non
     assert make_search(e, ",".join(drawn), 2).values(1) == drawn
 
 
-def test_other_options_have_draws_of_their_own(monkeypatch) -> None:
+@dataclass(frozen=True)
+class More(DPSGD):
+    """An algorithm with one more option."""
+
+    aa: float = option(1.0, "an option that comes first", search=Range(0, 1))
+
+
+def test_other_options_have_draws_of_their_own() -> None:
     def batches(over: str) -> list[float]:
         return [make_search(E, over, 2).values(k)["batch"] for k in range(1, 9)]
 
@@ -64,13 +71,7 @@ def test_other_options_have_draws_of_their_own(monkeypatch) -> None:
     assert all(16 <= batch <= 512 for batch in alone)
     assert batches("lr,batch,clip") == alone
 
-    @dataclass(frozen=True)
-    class More(DPSGD):
-        aa: float = option(1.0, "an option that comes first", search=Range(0, 1))
-
-    monkeypatch.setitem(NAMES, "more", Named(More, "it has one more"))
-    assert batches("batch") == alone
-    more = replace(E, algorithm="more")
+    more = replace(E, algorithm=name_of(More))
     assert (
         make_search(more, "aa,lr", 2).values(1)["lr"]
         == make_search(E, "lr", 2).values(1)["lr"]

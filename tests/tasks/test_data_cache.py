@@ -26,17 +26,17 @@ def test_mirror_fills_the_cache_and_load_gives_the_arrays(
     server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(server)
-    monkeypatch.setitem(catalogue.CATALOGUE, "mnist", entry("http://127.0.0.1:9/none"))
+    known = {"mnist": entry("http://127.0.0.1:9/none")}
     monkeypatch.setenv("DPDL_MIRROR", server.url + "/")
-    loaded = data.load("mnist")
+    loaded = data.load("mnist", catalogue=known)
     assert left_over(folder) == sorted(IDX_FILES)
     assert loaded.x.shape == (9, 1, 4, 4)
     assert loaded.x.numpy().tobytes() == RAW["train-images-idx3-ubyte"][16:]
     assert loaded.y_test.tolist() == list(RAW["t10k-labels-idx1-ubyte"][8:])
     assert server.requested == [f"/mnist/{name}" for name in IDX_DOWNLOADS]
     monkeypatch.delenv("DPDL_MIRROR")
-    assert data.fetch("mnist") == folder
-    assert data.load("mnist").fingerprint() == loaded.fingerprint()
+    assert data.fetch("mnist", catalogue=known) == folder
+    assert data.load("mnist", catalogue=known).fingerprint() == loaded.fingerprint()
     assert len(server.requested) == 4
 
 
@@ -67,11 +67,11 @@ def test_next_source_is_tried_and_every_failure_is_reported(
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty"])
 def test_damaged_cached_file_is_refused_by_load_and_repaired_by_fetch(
-    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+    server: Server, folder: Path, damage: str
 ) -> None:
     serve(server)
-    monkeypatch.setitem(catalogue.CATALOGUE, "mnist", entry(f"{server.url}/mnist"))
-    data.fetch("mnist")
+    known = {"mnist": entry(f"{server.url}/mnist")}
+    data.fetch("mnist", catalogue=known)
     path = folder / "t10k-images-idx3-ubyte"
     whole = path.read_bytes()
     flipped = whole[:-1] + bytes([whole[-1] ^ 1])
@@ -79,22 +79,20 @@ def test_damaged_cached_file_is_refused_by_load_and_repaired_by_fetch(
     with pytest.raises(
         InputError, match=f"{path} is damaged .* run `dpdl data fetch mnist` again"
     ):
-        data.load("mnist")
-    data.fetch("mnist")
+        data.load("mnist", catalogue=known)
+    data.fetch("mnist", catalogue=known)
     assert path.read_bytes() == whole
 
 
-def test_missing_cached_file_is_fetched_by_load(
-    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_cached_file_is_fetched_by_load(server: Server, folder: Path) -> None:
     serve(server)
-    monkeypatch.setitem(catalogue.CATALOGUE, "mnist", entry(f"{server.url}/mnist"))
-    data.fetch("mnist")
+    known = {"mnist": entry(f"{server.url}/mnist")}
+    data.fetch("mnist", catalogue=known)
     assert data.is_here("mnist")
     (folder / IDX_FILES[1]).unlink()
     assert not data.is_here("mnist")
     assert data.is_here("digits")
-    assert data.load("mnist").x.shape == (9, 1, 4, 4)
+    assert data.load("mnist", catalogue=known).x.shape == (9, 1, 4, 4)
 
 
 class Interrupted:

@@ -12,7 +12,7 @@ import torch
 
 from dpdl.errors import InputError, unknown
 from dpdl.tasks.data.cache import cache_dir, fetch_entry, read_entry
-from dpdl.tasks.data.catalogue import CATALOGUE, CatalogueEntry
+from dpdl.tasks.data.catalogue import CATALOGUE, Catalogue, CatalogueEntry
 from dpdl.tasks.data.dataset import Dataset
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.targets import CLASSES, Classes, Predicted
@@ -31,7 +31,12 @@ __all__ = [
 ]
 
 
-def load(name: str, progress: bool = False, predict: Predicted = CLASSES) -> Dataset:
+def load(
+    name: str,
+    progress: bool = False,
+    predict: Predicted = CLASSES,
+    catalogue: Catalogue = CATALOGUE,
+) -> Dataset:
     """The data set of a name, of a `PATH.npz`, or of the user's own `module:function`.
 
     A named data set that is not in the cache is fetched first; one whose cached files are damaged
@@ -42,8 +47,8 @@ def load(name: str, progress: bool = False, predict: Predicted = CLASSES) -> Dat
         from dpdl.tasks.data.digits import digits
 
         return digits()
-    if name in CATALOGUE:
-        return _load_entry(CATALOGUE[name], progress)
+    if name in catalogue:
+        return _load_entry(catalogue[name], progress)
     if name.endswith(".npz"):
         from dpdl.tasks.data.own import from_file
 
@@ -75,7 +80,7 @@ def class_counts(name: str) -> tuple[int, ...] | None:
     return CATALOGUE[name].class_counts if name in CATALOGUE else None
 
 
-def fetch(name: str, progress: bool = False) -> Path:
+def fetch(name: str, progress: bool = False, catalogue: Catalogue = CATALOGUE) -> Path:
     """Make a named data set available offline, and replace damaged files.
 
     Returns the folder that holds it.
@@ -84,9 +89,9 @@ def fetch(name: str, progress: bool = False) -> Path:
         import sklearn.datasets
 
         return Path(sklearn.datasets.__file__).parent / "data"
-    if name not in CATALOGUE:
+    if name not in catalogue:
         raise unknown("dataset", name, NAMES)
-    return fetch_entry(CATALOGUE[name], progress)
+    return fetch_entry(catalogue[name], progress)
 
 
 def is_here(name: str) -> bool:

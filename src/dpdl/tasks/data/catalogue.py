@@ -198,6 +198,6 @@ CIFAR = CatalogueEntry(
     std=(0.247, 0.243, 0.261),
 )
 
-CATALOGUE: dict[str, CatalogueEntry] = {
-    entry.name: entry for entry in (MNIST, FASHION, CIFAR)
-}
+Catalogue = Mapping[str, CatalogueEntry]
+"""Data sets by name."""
+CATALOGUE: Catalogue = {entry.name: entry for entry in (MNIST, FASHION, CIFAR)}
