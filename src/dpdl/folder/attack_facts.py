@@ -3,7 +3,7 @@
     AttackFacts             everything
       CaseScores            how well one case was rebuilt: a scenario, a round, a batch size
       TrivialScores         the same for a picture that needs no attack
-      MembershipFacts       how well the members of a batch were told from other records
+      MembershipFacts       how well the members of a batch were distinguished from other records
         MembershipScores    by the gradient and by the loss of a candidate
           MemberRates       the rates of one of them
         EpsilonBounds       what is proven and what is certified; `audit.json` beside `attack.json`

@@ -46,7 +46,7 @@ from dpdl.types import Batch
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-Source = Division | Sites
+RecordSource = Division | Sites
 """Where the records are: in one data set that is divided, or with their owners."""
 
 
@@ -56,7 +56,7 @@ class Plan:
     """One experiment, ready to run: what is public, and where the records are."""
 
     public: PublicPlan
-    source: Source
+    source: RecordSource
     randomness: Randomness
 
     def __repr__(self) -> str:
@@ -171,7 +171,7 @@ def plan(
     budgets = None if e.budget is None else parse(e.budget, len(graph), e.delta)
     if data is None and e.sites is None:
         _refuse_without_data(e, algorithm, graph, budgets)
-    source: Source
+    source: RecordSource
     if e.sites is None:
         source = _divided(e, data, len(graph), model is None, progress)
         form, records = source.data.form, [len(part) for part in source.parts]
@@ -300,7 +300,7 @@ def _declared(e: Experiment, algorithm: Algorithm, records: list[int]) -> list[i
 
 
 def _validate(
-    e: Experiment, source: Source, task: Task, count: int
+    e: Experiment, source: RecordSource, task: Task, count: int
 ) -> Callable[[Tensor], float] | None:
     """The score of a row's model on the public records; None when there are none."""
     if not count or isinstance(source, Sites):

@@ -25,7 +25,7 @@ from dpdl.privacy.theorem1 import Theorem1
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.task import Task
 
-Score = Callable[[Tensor], float]
+RowScore = Callable[[Tensor], float]
 
 
 @final
@@ -39,7 +39,7 @@ class PublicPlan:
     privacy: PrivacyModel
     theorem1: Theorem1 | None  # None: it is not about this algorithm
     allowance: Allowance | None  # None: no budget was set
-    validate: Score | None = None  # of a row's model, on records that are public
+    validate: RowScore | None = None  # of a row's model, on records that are public
 
     def __repr__(self) -> str:
         return f"PublicPlan({self.privacy}, {self.task}, {self.hash[:12]})"

@@ -72,7 +72,7 @@ def agree_in_secret(control: Control, fields: Fields) -> None:
     theirs = control.digests(mine)
     first = control.share_digests(mine)
     seals = [_seal(_times(key, value)) for key, value in zip(own, first, strict=True)]
-    told = control.digests(seals)
+    answered = control.digests(seals)
     # What process 0 expects of each other process: its own scalar times what that process sent.
     expected = [
         [_seal(_times(key, value)) for key, value in zip(own, of_one, strict=True)]
@@ -80,7 +80,7 @@ def agree_in_secret(control: Control, fields: Fields) -> None:
     ]
     differing = [
         (r, k)
-        for r, (a, b) in enumerate(zip(expected, told[1:], strict=True), 1)
+        for r, (a, b) in enumerate(zip(expected, answered[1:], strict=True), 1)
         for k in _unequal(a, b)
     ]
     _refuse(

@@ -173,11 +173,11 @@ class PublicInstruments:
         return None if models is None else examiner.score(models.mean(dim=0))
 
     def diagnostics(self, values: Mapping[str, Tensor]) -> Mapping[str, Tensor] | None:
-        """Nothing is told."""
+        """Nothing is reported."""
         return {} if self._post.rank == 0 else None
 
     def broken(self, counts: Tensor) -> int | None:
-        """Not told."""
+        """Not reported."""
         return None
 
     def save(self, checkpoint: Checkpoint) -> None:
