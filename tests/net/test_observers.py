@@ -43,9 +43,11 @@ def test_meters_of_several_processes_add_up_to_that_of_one() -> None:
 
 
 def test_a_gate_lets_declared_channels_through() -> None:
-    net = Net(ring(3), observers=[Gate(declared("model", "gradient"))])
+    seen: list[Leaving] = []
+    net = Net(ring(3), observers=[Gate(declared("model", "gradient")), seen.append])
     net.send("model", torch.zeros(3, 2))
     net.reply("gradient", torch.zeros(9, 2))
+    assert [leaving.channel for leaving in seen] == ["model", "gradient"]
 
 
 def test_a_gate_stops_others_before_they_leave() -> None:

@@ -36,6 +36,7 @@ def rows(*values: list[float]) -> Tensor:
 )
 def test_right_targets_are_accepted(targets: Targets, y: Tensor) -> None:
     targets.check("y", y)
+    assert targets.values(y, torch.float64).tolist() == y.tolist()
 
 
 @pytest.mark.parametrize(

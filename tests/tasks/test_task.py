@@ -326,4 +326,7 @@ def test_right_tasks_pass_the_check(loss: Loss, kind: str) -> None:
         kind, "squared-error"
     )
     batch = of_kind(kind, 2)
-    Task(small_module(), loss, torch.float64, score_of(name)).check(batch.x, batch.y, 3)
+    task = Task(small_module(), loss, torch.float64, score_of(name))
+    task.check(batch.x, batch.y, 3)
+    with pytest.raises(InputError, match="one row of 4 outputs"):
+        task.check(batch.x, batch.y, 4)

@@ -50,6 +50,8 @@ def test_a_run_may_begin_in_any_round() -> None:
     used = Used(0)
     used.add(Address(900, "model", 0))
     used.add(Address(901, "model", 0))
+    with pytest.raises(WrongMessage, match="round 898"):
+        used.add(Address(898, "model", 0))
 
 
 def test_long_runs_take_no_more_memory() -> None:
