@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from dpdl.algorithms import NAMES
+from dpdl.experiment.experiment import from_mapping
 from dpdl.folder.ledger import recompute
+from dpdl.planning.plan import plan
 from dpdl.tasks.data import Dataset
+from tests.sites import write_sites, write_test
 from tests.training.small import changed, train
 
 PRIVATE = sorted(name for name, algorithm in NAMES.items() if not algorithm.fixed)
@@ -58,3 +61,12 @@ def test_a_delta_above_one_over_the_records_is_warned_of(
         blobs, changed(algorithm="dpdl-sound", sigma=9.0, rounds=1, delta=delta)
     ).summary
     assert ("Warning: delta = 0.1" in summary["privacy_statement"]) == warned
+
+
+def test_scores_on_a_sites_own_records_are_not_covered(tmp_path: Path) -> None:
+    shared = {"dataset": "digits", "sigma": 1.0, "batch": 8, "algorithm": "dp-dpsgd"}
+    sites = write_sites(tmp_path)
+    own = plan(from_mapping({**shared, "sites": sites})).stated.prose(3)
+    assert "tests on records of its own" in own
+    public = {**shared, "sites": sites, "test": write_test(tmp_path)}
+    assert "records of its own" not in plan(from_mapping(public)).stated.prose(3)

@@ -92,6 +92,7 @@ class Stated:
             self._warning(),
             self._claim(),
             self._public_records(),
+            self._own_tests(),
             self.privacy.algorithm.caveat,
             self._simulation(),
         ]
@@ -135,6 +136,14 @@ class Stated:
         if not count:
             return None
         return f"{count} validation records are taken as public: nothing protects them."
+
+    def _own_tests(self) -> str | None:
+        if self.experiment.sites is None or self.experiment.test is not None:
+            return None
+        return (
+            "Every site tests on records of its own: the scores are computed from them without "
+            "noise, and no epsilon covers that."
+        )
 
     def _simulation(self) -> str | None:
         if not self.simulated:
