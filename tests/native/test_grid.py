@@ -1,4 +1,4 @@
-"""The kernels of the grid by their addresses; `tests/privacy/test_grid_noise.py` has the law."""
+"""The kernels of the grid by their addresses; `tests/privacy/test_grid.py` has the law."""
 
 from __future__ import annotations
 
