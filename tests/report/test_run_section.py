@@ -14,6 +14,7 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.scored import AgentScores
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
+from dpdl.records import Json
 from dpdl.report.run_section import calibration_figure, of_run
 from tests.folder.measured import RUN, metrics, summary
 from tests.report.parsing import images
@@ -96,3 +97,26 @@ def test_a_section_reads_files_only(tmp_path: Path) -> None:
 
 def test_why_a_graph_is_not_shown_is_said(tmp_path: Path) -> None:
     assert "Not shown: Folder" in of_run(SUMMARY, SETTINGS, tmp_path).html
+
+
+@pytest.mark.parametrize(
+    ("more", "open_to_all"),
+    [
+        ({}, True),
+        ({"sites": ["a.npz", "b.npz"], "test": "t.npz"}, True),
+        ({"sites": ["a.npz", "b.npz"]}, False),
+    ],
+)
+def test_scores_on_a_sites_own_records_are_for_nobody_else(
+    more: dict[str, Json], open_to_all: bool, tmp_path: Path
+) -> None:
+    RunFolder(tmp_path).append(metrics(5, 0.9, loss=0.7))
+    section = of_run(SUMMARY, {**SETTINGS, **more}, tmp_path)
+    shown = "".join(part.html for part in section.parts if part.public)
+    kept = "".join(part.html for part in section.parts if not part.public)
+    for words in ("90.00%", "80.00% and 95.00%", "the last one is 90.0%"):
+        assert (words in shown) == open_to_all
+        assert (words in kept) != open_to_all
+    assert "3.544" in shown
+    left_out = [part.what for part in section.parts if not part.public]
+    assert any("test accuracy" in what for what in left_out) != open_to_all

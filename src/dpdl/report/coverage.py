@@ -15,6 +15,11 @@ PLACES = ("dataset", "model", "graph")
 """Settings that may be the path of a file; anybody may see its name, not where it is."""
 OPEN = (
     *PLACES,
+    "shape",
+    "scaling",
+    "predict",
+    "loss",
+    "score",
     "agents",
     "weights",
     "partition",
@@ -106,6 +111,11 @@ def closed_settings(settings: Mapping[str, Json]) -> JsonObject:
         for name, value in settings.items()
         if name not in shown or shown[name] != value
     }
+
+
+def tested_in_private(settings: Mapping[str, Json]) -> bool:
+    """Whether models were tested on private records: at sites without public test records."""
+    return bool(settings.get("sites")) and not settings.get("test")
 
 
 def file_name(text: str) -> str:

@@ -23,6 +23,7 @@ from dpdl.report.coverage import (
     file_name,
     limits,
     open_settings,
+    tested_in_private,
 )
 from dpdl.report.figures import BLUE, INK, ORANGE, draw_graph, draw_partition, save
 from dpdl.report.frontier import styled
@@ -64,14 +65,16 @@ def of_run(
     metrics = run.metrics()
     data, graph = file_name(s.dataset), file_name(s.graph)
     title = f"{s.algorithm} on {data}, {graph} of {s.agents} agents"
-    inside = _unprotected(s, metrics)
+    closed = tested_in_private(settings)
+    inside = (_scores(s) if closed else {}) | _unprotected(s, metrics)
+    results = ({} if closed else _scores(s)) | _results(s)
     parts = [
         public(highlighted(s.privacy_statement)),
-        public(table(["what", "value"], _results(s), f"Result of {title}.")),
+        public(table(["what", "value"], results.items(), f"Result of {title}.")),
         private(f"{', '.join(inside)} (numbers)", _without_noise(inside))
         if inside
         else None,
-        *_curves(metrics),
+        *_curves(metrics, closed),
         _calibration(s.algorithm, metrics),
         _graph(run),
         _partition(run, missing),
@@ -92,23 +95,22 @@ def of_run(
     )
 
 
-def _results(s: Summary) -> list[tuple[str, str]]:
+def _scores(s: Summary) -> dict[str, str]:
     score = s.score
-    return [
-        (f"test {score.label}, mean over agents", score.show(score.mean)),
-        (
-            "worst and best agent",
-            f"{score.show(score.worst)} and {score.show(score.best)}",
-        ),
-        ("average of all models", score.show(score.average_model)),
-        ("rounds", f"{s.rounds:,}"),
-        ("sent by all agents", f"{s.bytes_sent / 1e6:,.0f} MB"),
-        *(
-            (_label(name), str(value))
-            for name, value in s.epsilon.items()
-            if value.known
-        ),
-    ]
+    ends = f"{score.show(score.worst)} and {score.show(score.best)}"
+    return {
+        f"test {score.label}, mean over agents": score.show(score.mean),
+        "worst and best agent": ends,
+        "average of all models": score.show(score.average_model),
+    }
+
+
+def _results(s: Summary) -> dict[str, str]:
+    known = {name: value for name, value in s.epsilon.items() if value.known}
+    return {
+        "rounds": f"{s.rounds:,}",
+        "sent by all agents": f"{s.bytes_sent / 1e6:,.0f} MB",
+    } | {_label(name): str(value) for name, value in known.items()}
 
 
 def _unprotected(s: Summary, metrics: Measured) -> dict[str, str]:
@@ -133,8 +135,8 @@ def _without_noise(values: Mapping[str, str]) -> str:
     )
 
 
-def _curves(metrics: Measured) -> list[PagePart]:
-    """Score and loss over the rounds."""
+def _curves(metrics: Measured, tested_in_private: bool) -> list[PagePart]:
+    """Score and loss over the rounds; the score is public if the test records are."""
     if not metrics:
         return []
     score, loss = metrics[-1].score, _number(metrics[-1].train_loss.mean)
@@ -150,7 +152,10 @@ def _curves(metrics: Measured) -> list[PagePart]:
             small_picture(save(draw(metrics), path), words, caption)
             for draw, words in shown
         )
-    return [public(right), private("training loss over the rounds (curve)", wrong)]
+    scores = public(right)
+    if tested_in_private:
+        scores = private(f"test {score.label} over the rounds (curve)", right)
+    return [scores, private("training loss over the rounds (curve)", wrong)]
 
 
 # ------------------------------------------------------------------ calibration
