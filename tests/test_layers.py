@@ -23,8 +23,12 @@ LAYERS = [
     {"algorithms"},
     {"net"},
     {"graph", "privacy", "tasks", "transport", "paper"},
-    {"types", "keys", "rows", "parallel", "native", "options", "objects", "records"},
+    {
+        *("types", "keys", "rows", "parallel", "native", "options", "objects"),
+        *("records", "foreign", "bounds"),
+    },
     {"errors"},
+    {"text"},
 ]
 FORBIDDEN = {("algorithms", "tasks"), ("algorithms", "transport")}
 

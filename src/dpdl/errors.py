@@ -5,11 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from dpdl.text import listed, sentence, shown
+
 
 class DpdlError(Exception):
-    """Base of all errors that are shown as one sentence instead of a traceback."""
+    """Base of all errors that are shown as one sentence instead of a traceback.
+
+    The sentence is one line of at most 300 characters with the `error: ` in front of it, whatever
+    was given: a longer one loses its middle.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(sentence(str(message)))
 
 
 class InputError(DpdlError):
@@ -42,9 +51,20 @@ def unknown(
     `also` describes what is allowed besides the names, for instance "or a PATH.npz".
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(given[:LONGEST_NAME], names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
     tail = f", {also}" if also else ""
     return InputError(
-        f"Unknown {kind} {given!r}.{hint} Allowed: {', '.join(names)}{tail}."
+        f"Unknown {kind} {shown(given)}.{hint} Allowed: {listed(names)}{tail}."
     )
+
+
+LONGEST_NAME = 200
+"""Characters of a name that are compared with the allowed ones."""
+
+
+def reason(failure: Exception) -> str:
+    """Why something failed, as a part of a sentence: without the file's name, and without an end."""
+    if isinstance(failure, OSError) and failure.strerror:
+        return failure.strerror
+    return str(failure).rstrip(".") or type(failure).__name__

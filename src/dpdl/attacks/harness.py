@@ -15,8 +15,7 @@ from typing import final
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from dpdl.attacks.adversary import DEFAULTS, Knowledge, Rebuilt, method_of, rebuild
@@ -25,10 +24,12 @@ from dpdl.attacks.inverting import Settings, check_invertible
 from dpdl.attacks.recorded import Recording
 from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch, Workers
-from dpdl.errors import InputError
+from dpdl.bounds import count
+from dpdl.errors import InputError, reason
 from dpdl.folder import names
 from dpdl.folder.files import write
 from dpdl.folder.run_folder import RunFolder
+from dpdl.folder.tensors import read_tensors
 from dpdl.planning.plan import Plan
 from dpdl.tasks import features
 from dpdl.tasks.data import Dataset
@@ -52,10 +53,9 @@ class Effort:
     def __post_init__(self) -> None:
         for name in ("iterations", "restarts"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(
-                    f"{name} must be a whole number of at least 1, not {value}."
-                )
+            if value is not None:
+                count(name, value)
+        count("seed", self.seed, least=0)
 
     def settings(self, method: str) -> Settings:
         """For one of the methods."""
@@ -241,6 +241,11 @@ def _packed(outcome: Reconstructions) -> bytes:
 
 
 def _unpacked(path: Path, case: AttackCase) -> Reconstructions:
-    with safe_open(path, "pt") as file:
-        method = file.metadata()["method"]
-    return Reconstructions(case, method, **load_file(path))
+    try:
+        facts, tensors = read_tensors(path)
+        return Reconstructions(case, facts["method"], **tensors)
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise InputError(
+            f"File {str(path)!r} is damaged: {reason(failure)}; remove it, and the "
+            "attack is done again."
+        ) from failure

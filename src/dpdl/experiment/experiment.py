@@ -6,14 +6,13 @@ It is the same in Python, in a TOML file, on the command line and in a run folde
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, final
 
-from dpdl import algorithms
-from dpdl.errors import InputError, unknown
+from dpdl import algorithms, foreign
+from dpdl.errors import InputError, reason, unknown
 from dpdl.experiment.options import (
     Options,
     accepted,
@@ -216,13 +215,12 @@ def _of_preset(preset: object, chosen: Mapping[str, object]) -> dict[str, Value]
 def read_toml(file: Path) -> dict[str, object]:
     """The options in a TOML file, unchecked; those in a table `[algorithm]` join the others."""
     try:
-        return _without_table(tomllib.loads(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError) as failure:
-        reason = failure.strerror if isinstance(failure, OSError) else "not a text file"
+        return _without_table({**foreign.read_toml(file)})
+    except OSError as failure:
         raise InputError(
-            f"Experiment file {str(file)!r} cannot be read: {reason}."
+            f"Experiment file {str(file)!r} cannot be read: {reason(failure)}."
         ) from failure
-    except tomllib.TOMLDecodeError as failure:
+    except ValueError as failure:
         raise InputError(
             f"Experiment file {str(file)!r} is not valid TOML: {failure}."
         ) from failure

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
 from dpdl.folder import names
+from dpdl.foreign import read_json
 from dpdl.records import Json, Record
+from dpdl.text import shown
 
 Kind = TypeVar("Kind", bound=Record)
 
@@ -57,7 +58,7 @@ def _lock(out: Path) -> int:
         lock = os.open(out / names.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as failure:
         raise InputError(
-            f"Output folder {str(out)!r} cannot be written: {failure.strerror}."
+            f"Output folder {str(out)!r} cannot be written: {reason(failure)}."
         ) from failure
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -71,10 +72,9 @@ def _lock(out: Path) -> int:
 
 def _read(about: Path) -> Json:
     try:
-        content: Json = json.loads(about.read_text("utf-8"))
+        return read_json(about)
     except (OSError, ValueError) as failure:
         raise InputError(f"File {str(about)!r} is damaged: {failure}.") from failure
-    return content
 
 
 def refuse_difference(
@@ -85,6 +85,6 @@ def refuse_difference(
         if before.get(name) != now.get(name):
             raise InputError(
                 f"Folder {str(out)!r} was started with {name} = "
-                f"{before.get(name)!r}{whose}, not {now.get(name)!r}; ask for the "
+                f"{shown(before.get(name))}{whose}, not {shown(now.get(name))}; ask for the "
                 "same, or choose another --out."
             )

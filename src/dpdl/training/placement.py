@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dpdl.bounds import MOST, whole_in
 from dpdl.errors import InputError, unknown
+from dpdl.text import shown
 from dpdl.transport import Alone, Transport
 from dpdl.transport.gloo import gloo
 from dpdl.transport.threads import run_threads
@@ -36,11 +38,13 @@ def _alone(work: Work) -> None:
 
 
 def _threads(placement: str, count: str) -> Placement:
-    if not count.isascii() or not count.isdigit() or int(count) < 1:
+    threads = whole_in(count)
+    if not threads or threads > MOST["threads"]:
         raise InputError(
-            f"Placement {placement!r} must be threads:K with K a whole number of at least 1."
+            f"Placement {shown(placement)} must be threads:K with K a whole number of at least 1 "
+            f"and at most {MOST['threads']}."
         )
-    return lambda work: run_threads(int(count), work)
+    return lambda work: run_threads(threads, work)
 
 
 def _gloo(work: Work) -> None:

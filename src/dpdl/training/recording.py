@@ -23,6 +23,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from dpdl.algorithms import State
+from dpdl.bounds import count, whole_in
 from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.folder.files import read_record, write, write_json
@@ -34,6 +35,7 @@ from dpdl.planning.public_plan import PublicPlan
 from dpdl.planning.site import Site
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.sampling import FixedSize
+from dpdl.text import shown
 
 FOLDER = names.RECORDING
 MEGABYTE = 10**6
@@ -242,17 +244,17 @@ def recording_request(
     rounds: str, batches: str, links: str, megabytes: int
 ) -> RecordingRequest:
     """A request in words: `200,400`, `1,4`, and `all` or links such as `0-1,1-0`."""
-    if megabytes < 1:
-        raise InputError(f"A recording needs at least 1 MB, not {megabytes}.")
+    count("record-limit", megabytes)
     chosen = None
     if links != "all":
         pairs = [word.split("-") for word in links.split(",")]
         if not all(
-            len(pair) == 2 and all(agent.isdecimal() for agent in pair)
+            len(pair) == 2 and all(whole_in(agent) is not None for agent in pair)
             for pair in pairs
         ):
             raise InputError(
-                f"Links must be 'all' or pairs of agents such as 0-1,1-0, not {links!r}."
+                f"Links must be 'all' or pairs of agents such as 0-1,1-0, not "
+                f"{shown(links)}."
             )
         chosen = frozenset((int(i), int(j)) for i, j in pairs)
     recorded = numbers_of(rounds, "Recorded rounds")
@@ -269,5 +271,5 @@ def numbers_of(words: str, what: str) -> tuple[int, ...]:
         return tuple(sorted({int(word) for word in words.split(",") if word.strip()}))
     except ValueError:
         raise InputError(
-            f"{what} must be whole numbers separated by commas, not {words!r}."
+            f"{what} must be whole numbers separated by commas, not {shown(words)}."
         ) from None
