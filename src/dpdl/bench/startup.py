@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from dpdl.bench.repeats import interleaved
+from dpdl.errors import RunFailed
 from dpdl.folder.bench_results import Startup
 
 COMMANDS = {
@@ -23,4 +24,12 @@ def measure_startup(repeats: int) -> Startup:
 
 def _start(arguments: tuple[str, ...]) -> Callable[[], object]:
     command = [sys.executable, "-m", "dpdl", *arguments]
-    return lambda: subprocess.run(command, capture_output=True, check=True)
+
+    def start() -> None:
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode:
+            raise RunFailed(
+                f"dpdl {' '.join(arguments)} ended with exit code {done.returncode}."
+            )
+
+    return start

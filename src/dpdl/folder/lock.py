@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpdl.errors import InputError, reason
-from dpdl.folder import names
+from dpdl.folder import litter, names
 from dpdl.foreign import read_json
 from dpdl.records import Json, Record
 from dpdl.text import shown
@@ -29,6 +29,7 @@ def locked(out: Path, file: str, kind: type[Kind]) -> Iterator[Kind | None]:
     _refuse_other(out, file)
     lock = _lock(out)
     try:
+        litter.sweep_study(out)
         yield kind.from_json(_read(about), str(about)) if about.exists() else None
     finally:
         os.close(lock)
@@ -55,7 +56,7 @@ def _lock(out: Path) -> int:
     """The lock of a folder, which is made if need be; closing it frees the folder."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        lock = os.open(out / names.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        lock = os.open(out / names.LOCK, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
     except OSError as failure:
         raise InputError(
             f"Output folder {str(out)!r} cannot be written: {reason(failure)}."

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from dpdl import __version__
 from dpdl.errors import InputError, RunFailed, reason
 from dpdl.experiment.experiment import Experiment, from_mapping
-from dpdl.folder import files, names
+from dpdl.folder import files, litter, names
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_facts import FORMAT, RunFacts
 from dpdl.folder.summary import Summary, Timing
@@ -202,10 +202,13 @@ class RunFolder:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One writer at a time, `advising`."""
-        lock = os.open(self.path / names.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        path = self.path / names.LOCK
+        with files.refusing("Lock", path):
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with self.advising():
+                litter.sweep_run(self.path)
                 yield
         except BlockingIOError as failure:
             raise InputError(

@@ -76,7 +76,7 @@ def _load(path: Path) -> Matrix:
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise InputError(f"It cannot be read ({reason(error)}).") from None
-    except (ValueError, EOFError):
+    except Exception:  # numpy raises almost anything
         raise InputError("It is not a NumPy file that holds one plain array.") from None
     if not isinstance(loaded, np.ndarray) or loaded.size > MAX_AGENTS**2:
         raise InputError(f"It must hold one matrix of at most {MAX_AGENTS} agents.")

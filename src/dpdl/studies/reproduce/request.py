@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from dpdl.bounds import count, real
-from dpdl.errors import unknown
+from dpdl.bounds import check_size, count
+from dpdl.errors import InputError, unknown
 from dpdl.folder import names
 from dpdl.studies.reproduce.recipes import AS_PUBLISHED, MODES
 
@@ -31,7 +31,9 @@ class ReproductionRequest:
     def __post_init__(self) -> None:
         count("seeds", self.seeds)
         if self.minutes is not None:
-            real("minutes", self.minutes)
+            if not self.minutes > 0:
+                raise InputError(f"minutes must be above 0, not {self.minutes:g}.")
+            check_size("minutes", self.minutes)
 
     def chosen_modes(self, default: str = AS_PUBLISHED) -> list[str]:
         """The modes in a list; all of them for the name `all`."""
