@@ -82,7 +82,12 @@ def test_the_own_gradient_has_noise_and_weight_decay() -> None:
     decayed, _ = Still(0.1, weight_decay=0.5).own_gradient(x, batches, net, grad, 1)
     assert torch.equal(decayed, plain + 0.5 * x)
     assert torch.equal(plain, grad.own(x, batches, net.selves, 1).private)
-    assert set(info.values) == {"train_loss", "clip_fraction", "broken_gradients"}
+    assert set(info.values) == {
+        "train_loss",
+        "clip_fraction",
+        "gradient_norm",
+        "broken_gradients",
+    }
 
 
 # ------------------------------------------------------------------ diagnostics

@@ -228,6 +228,8 @@ class Asked:
         def answer(piece: tuple[int, int]) -> None:
             result = self._gradient(piece, len(work[piece]))
             about = result._replace(gradient=result.gradient.new_empty(0))
+            if any(k in selves for k in work[piece]):
+                about = about._replace(length=float(result.gradient.norm()))
             for k in work[piece]:
                 if k in selves:
                     own[selves[k]] = result.gradient
