@@ -95,7 +95,16 @@ def test_only_the_command_line_talks_to_a_terminal(room: str) -> None:
 
 
 TESTS = Path(__file__).parent
-ALONE = ("report", "studies", "watch", "attacks", "folder", "training", "planning", "audit")
+ALONE = (
+    "report",
+    "studies",
+    "watch",
+    "attacks",
+    "folder",
+    "training",
+    "planning",
+    "audit",
+)
 
 
 @pytest.mark.parametrize(

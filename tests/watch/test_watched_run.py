@@ -173,7 +173,7 @@ def test_the_graph_is_that_of_the_run(run: Growing) -> None:
 
 
 def test_a_graph_that_options_do_not_name_is_in_the_ledger(run: Growing) -> None:
-    run.write_facts(graph="/home/somebody/own.csv")
+    run.write_facts(graph="/somewhere/own.csv")
     found = watched(run)
     drawn = found.drawing()
     assert (drawn["name"], drawn["edges"]) == ("own.csv", 3)

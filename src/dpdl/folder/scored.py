@@ -43,7 +43,9 @@ class AgentScores(Record):
     worst: float  # of the agent that is worst off
     best: float
     average_model: float  # the score of the mean of all models
-    agents: tuple[float, ...] | None = absent()  # one by one, rounded; older runs lack it
+    agents: tuple[float, ...] | None = (
+        absent()
+    )  # one by one, rounded; older runs lack it
 
     @property
     def label(self) -> str:

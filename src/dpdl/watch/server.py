@@ -210,10 +210,12 @@ class WatchServer(ThreadingHTTPServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the thread of the request: a slow handshake holds up nobody else."""
-        if self._tls:
-            request.settimeout(PATIENCE)
-            request = self._tls.wrap_socket(request, server_side=True)
-        super().finish_request(request, client_address)
+        if self._tls is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(PATIENCE)
+        with self._tls.wrap_socket(request, server_side=True) as link:
+            super().finish_request(link, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that breaks is the browser's affair."""
