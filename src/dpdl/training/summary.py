@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -34,7 +33,7 @@ def summarise(
         parameters=plan.task.size,
         sigma=plan.privacy.sigma,
         delta=e.delta,
-        score=replace(last.score, agents=None),
+        score=last.score,
         train_loss=last.train_loss.mean,
         consensus_distance=last.consensus_distance,
         epsilon=stated.epsilons(charged),
