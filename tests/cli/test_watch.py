@@ -29,7 +29,14 @@ def watching(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     env = {**os.environ, "PYTHONPATH": SOURCE, "PYTHONUNBUFFERED": "1"}
     pipe = subprocess.PIPE
     found = subprocess.Popen(
-        words, cwd=tmp_path, env=env, stdout=pipe, stderr=pipe, text=True
+        words,
+        cwd=tmp_path,
+        env=env,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        # In the background of a script, a signal that is ignored would be inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     yield found
     found.kill()

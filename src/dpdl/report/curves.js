@@ -508,7 +508,7 @@ const curves = (() => {
 
     drawAxes([low, high]) {
       const {svg} = this, {percent} = this.options, bottom = HEIGHT - EDGE.bottom;
-      const up = this.log ? {found: powers(low, high), step: low} : ticks(low, high, 5);
+      const up = this.log ? {found: powers(low, high), step: low} : ticks(low, high, 6);
       for (const value of up.found) {
         const y = this.py(value);
         make(svg, "line", {class: "curves-grid", x1: EDGE.left, x2: EDGE.left + this.inner, y1: y, y2: y});
@@ -581,7 +581,8 @@ const curves = (() => {
   // A figure of a page that was written beforehand: its data are beside the still picture.
   const enliven = figure => {
     const data = JSON.parse(figure.querySelector("script.curves-data").textContent);
-    const place = element(figure.querySelector(".curves-here"), "div");
+    const place = figure.querySelector(".curves-here");
+    element(place, "p", "curves-title", `${data.options.label}, by ${data.options.x}`);
     new Chart(place, data.options).show(data.lines);
     figure.classList.add("curves-alive");
   };

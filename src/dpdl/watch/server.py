@@ -106,7 +106,10 @@ class Handler(BaseHTTPRequestHandler):
     }
 
     def do_GET(self) -> None:
-        """The page, or what it asks for."""
+        """The page, or what it asks for; nothing any more when the server has ended."""
+        if self.server.ended:
+            self.close_connection = True
+            return
         asked = urlsplit(self.path[:MOST_ASKED])
         query = {name: values[-1] for name, values in parse_qs(asked.query).items()}
         if not self.server.door.knows(self.headers.get("Host")):
@@ -184,6 +187,7 @@ class WatchServer(ThreadingHTTPServer):
     def __init__(self, watched: WatchedFolder, address: Address) -> None:
         self.watched = watched
         self.remote = address.remote
+        self.ended = False
         self.token = new_token()
         self.door = address.door(self.token)
         self.page: ServedPage = served_page()
@@ -227,6 +231,7 @@ class WatchServer(ThreadingHTTPServer):
         try:
             self.serve_forever(poll_interval=0.2)
         finally:
+            self.ended = True
             self.watched.close()
             self.server_close()
 
