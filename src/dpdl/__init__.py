@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpdl.graph import Graph
     from dpdl.tasks.data import Dataset
     from dpdl.tasks.task import Task
+    from dpdl.training.load import load
     from dpdl.training.train import Result, resume, train
 
 _HOME = {
@@ -32,6 +33,7 @@ _HOME = {
     "Result": "dpdl.training.train",
     "RunFailed": "dpdl.errors",
     "Task": "dpdl.tasks.task",
+    "load": "dpdl.training.load",
     "resume": "dpdl.training.train",
     "train": "dpdl.training.train",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "__version__",
     "algorithms",
     "graph",
+    "load",
     "privacy",
     "resume",
     "train",

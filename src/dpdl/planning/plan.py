@@ -58,6 +58,7 @@ class Plan:
     public: PublicPlan
     source: RecordSource
     randomness: Randomness
+    own_module: str | None = None  # the class of a module that was given as an object
 
     def __repr__(self) -> str:
         return brief.of_plan(self)
@@ -188,7 +189,8 @@ def plan(
     # be more than T of them.
     most = e.rounds if randomness.repeatable else 4 * e.rounds
     public = make_public_plan(e, form, task, privacy, budgets, most, validate)
-    return Plan(public, source, randomness)
+    own_module = None if model is None else type(model).__qualname__
+    return Plan(public, source, randomness, own_module)
 
 
 def with_sites(e: Experiment, sites: Sequence[Owner] | None) -> Experiment:
@@ -203,9 +205,10 @@ def _divided(
     e: Experiment, data: Dataset | None, agents: int, named_model: bool, progress: bool
 ) -> Division:
     data = data or datasets.load(e.dataset, progress, predicted(e.predict))
+    stored = data.form
     if named_model and e.model:
         data = features.for_model(e.model, data)
-    return Division(data, split(e, data, agents))
+    return Division(data, split(e, data, agents), stored)
 
 
 def _check_sites(data: Dataset | None, algorithm: Algorithm) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from dpdl import __version__
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.experiment.experiment import Experiment
+from dpdl.folder.form_facts import FormFacts
 from dpdl.folder.ledger import LEDGER, going_on
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_facts import FORMAT, RunFacts
@@ -309,6 +310,8 @@ def _facts(p: Plan) -> RunFacts:
         data_sha256=p.source.fingerprint,
         graph_sha256=graph_hash(p.graph),
         model_shapes={name: tuple(of) for name, of in p.task.shapes.items()},
+        form=FormFacts.of(p.source.form),
+        own_module=p.own_module,
         experiment=p.experiment.to_json(),
     )
 
