@@ -25,7 +25,7 @@ class RunFacts(Record):
     data_sha256: str | None = absent()
     graph_sha256: str | None = absent()  # of the mixing matrix
     model_shapes: Mapping[str, tuple[int, ...]] | None = absent()  # of its parameters
-    form: FormFacts | None = absent()  # noqa: RUF009  # of a record as it is stored
+    form: FormFacts | None = absent()  # noqa: RUF009, of a record, if no name tells it
     own_module: str | None = absent()  # class of a module that was given as an object
     site_sha256: Mapping[str, str] | None = (
         absent()

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypedDict, Unpack, final
+from typing import Unpack, final
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from dpdl.planning import brief
 from dpdl.planning.budget import Allowance, Budget, allowance, parse
 from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
 from dpdl.planning.division import Division, divide, shuffled, split
+from dpdl.planning.given import Objects, check_given, graph_of, module_of
 from dpdl.planning.noise_rule import sigma_by_rule
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.planning.public_plan import PublicPlan
@@ -147,24 +148,14 @@ class Plan:
         return self.everybody.batches(agents, t)
 
 
-class Objects(TypedDict, total=False):
-    """Objects that stand in for the names in an experiment."""
-
-    data: Dataset | None
-    model: nn.Module | None
-    graph: Graph | None
-    sites: Sequence[Owner] | None
-    loss: Loss | None
-    score: Score | RecordScore | None
-
-
 def plan(
     experiment: Experiment, *, progress: bool = False, **objects: Unpack[Objects]
 ) -> Plan:
     """The plan of an experiment; objects given here stand in for the names in it."""
+    check_given(experiment, objects)
     data, sites = objects.get("data"), objects.get("sites")
-    model, graph = objects.get("model"), objects.get("graph")
     e = with_sites(experiment, sites).resolved()
+    model, graph = module_of(objects.get("model"), e), graph_of(objects.get("graph"), e)
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
     algorithm = make_algorithm(e)
     algorithm.check(graph)

@@ -92,7 +92,7 @@ def loader_script(layers: ExportedLayers) -> str:
 def scattering_script() -> str:
     """The fixed features, as a module that needs torch alone: our own, with another error."""
     package = importlib.resources.files("dpdl.tasks")
-    source = (package / "scattering.py").read_text("utf-8")
+    source = (package / names.SCATTERING).read_text("utf-8")
     return LICENSE + source.replace(
         "from dpdl.errors import InputError\n", "InputError = ValueError\n"
     )

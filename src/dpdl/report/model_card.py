@@ -100,7 +100,8 @@ def _use(card: ModelCard) -> str:
             "outputs = load()(records)",
             "```",
             "",
-            f"Records are {layers.unit}, {layers.shape} for n of them{_unit(card)}; {_scaling(card)} "
+            f"Records are {layers.unit}, {layers.shape} for n of them{_unit(card)}; "
+            f"{_scaling(card)} "
             f"There are {layers.outputs} outputs for each record ({layers.form.predict}).",
         ]
     )

@@ -11,9 +11,9 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.folder.run_facts import RunFacts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.states import States
+from dpdl.planning.given import GivenModel, module_of
 from dpdl.planning.plan import DTYPES
-from dpdl.planning.sites import form_at_sites
-from dpdl.tasks import data as datasets
+from dpdl.planning.sites import named_form
 from dpdl.tasks import models
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.features import features_shape
@@ -23,7 +23,7 @@ from dpdl.training.loop import MEAN
 
 
 def load(
-    run: Path | str, *, agent: int | None = None, model: nn.Module | None = None
+    run: Path | str, *, agent: int | None = None, model: GivenModel | None = None
 ) -> Trained:
     """The model of a finished run, in evaluation mode; neither data set nor records are needed.
 
@@ -36,14 +36,15 @@ def load(
     experiment, facts = folder.read()
     row = _row(folder, agent)
     form = stored_form(folder, experiment, facts)
-    named = model is None
+    module = module_of(model, experiment)
+    named = module is None
     if named and facts.own_module is not None:
         raise InputError(
             f"Run {str(run)!r} trained a module of your own ({facts.own_module}), which its "
             "folder does not hold; give one like it as model."
         )
     scattered = named and takes_features(str(experiment.model))
-    task = _task(folder, experiment, facts, form, model, scattered)
+    task = _task(folder, experiment, facts, form, module, scattered)
     return Trained(task.module(row), form, scattered)
 
 
@@ -51,9 +52,7 @@ def stored_form(folder: RunFolder, e: Experiment, facts: RunFacts) -> Form:
     """How a record of a run looks; a folder that does not say so is refused."""
     if facts.form is not None:
         return facts.form.form()
-    if e.sites is not None:
-        return form_at_sites(e)
-    form = datasets.form_of(e.dataset)
+    form = named_form(e)
     if form is None:
         raise InputError(
             f"Run {str(folder.path)!r} does not say how its records look: an older version of dpdl "
