@@ -192,7 +192,7 @@ def test_pictures_of_other_data_than_the_features_are_refused(tmp_path: Path) ->
     planned = replan(run)
     data = datasets.load(planned.experiment.dataset)
     other = replace(data, y=data.y.flip(0))
-    with pytest.raises(InputError, match="are not those of .*large"):
+    with pytest.raises(InputError, match=r"are not those of .*large"):
         harness.pictures_of(planned, other)
     assert harness.pictures_of(planned, data) is data
 
