@@ -14,6 +14,7 @@ from dpdl.folder import names
 from dpdl.folder.summary import Summary
 from dpdl.privacy.threats import FINAL_MODEL
 from dpdl.records import Json
+from dpdl.report.alarms import Alarm
 from dpdl.report.coverage import (
     alarms,
     file_name,
@@ -225,8 +226,8 @@ def _plain(text: str) -> str:
     return "".join(f"\\{one}" if one in "\\`*[]<>|" else one for one in text)
 
 
-def _alarm(text: str) -> str:
-    return f"> **{_plain(text)}**"
+def _alarm(warning: Alarm) -> str:
+    return f"> **{_plain(warning.head)}.** {_plain(warning.text)}"
 
 
 def _list(texts: Sequence[str]) -> str:

@@ -15,8 +15,8 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.records import Record
 from dpdl.report.loader_script import ExportedLayers, loader_script, scattering_script
 from dpdl.report.model_card import ModelCard, model_card
-from dpdl.tasks.features import GROUPS
 from dpdl.tasks.layer_source import layer_source
+from dpdl.tasks.scattering import GROUPS
 from dpdl.tasks.trained import Trained
 from dpdl.training.load import load
 

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from dpdl.errors import InputError
 from dpdl.tasks.data.form import Form
-from dpdl.tasks.features import MODELS, features
+from dpdl.tasks.features import features
+from dpdl.tasks.models import ON_FEATURES
 from dpdl.tasks.scattering import Scattering
 
 
@@ -59,4 +60,4 @@ class Trained(nn.Module):
 
 def takes_features(model: str) -> bool:
     """Whether a named model takes features in place of records."""
-    return model in MODELS
+    return model in ON_FEATURES
