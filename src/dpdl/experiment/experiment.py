@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, Unpack, final
 
 from dpdl import algorithms, foreign
 from dpdl.errors import InputError, reason, unknown
@@ -30,6 +30,7 @@ from dpdl.records import Json, JsonObject, written
 
 if TYPE_CHECKING:
     from dpdl.algorithms import Algorithm
+    from dpdl.experiment.typed_options import ExperimentOptions
 
     class _Name:
         """For type checkers: a name, which may be given as an algorithm."""
@@ -45,7 +46,8 @@ Class = TypeVar("Class", bound=type)
 def _sorts_options(cls: Class) -> Class:
     """Let the constructor take the algorithm's options as keywords, and the algorithm as an object.
 
-    Type checkers see the constructor of the dataclass, where these options are in `options`.
+    Type checkers see a constructor with all of them, by `dpdl.experiment.typed_options`. Where
+    only Python looks, in a notebook, the help of every option is in the docstring.
     """
     construct = cls.__init__  # type: ignore[misc]
 
@@ -64,7 +66,13 @@ def _sorts_options(cls: Class) -> Class:
         construct(self, *args, **given, options={**options, **own})
 
     cls.__init__ = sort  # type: ignore[misc]
+    cls.__doc__ = f"{cls.__doc__}\n    Options:\n\n{_listed()}"
     return cls
+
+
+def _listed() -> str:
+    """The shared options, one on a line."""
+    return "\n".join(f"    {name}: {f.metadata['help']}" for name, f in SHARED.items())
 
 
 def _refuse_beside(
@@ -100,6 +108,8 @@ class Experiment(Shared):
 
     if TYPE_CHECKING:
         algorithm: _Name = option("dpdl", "")
+
+        def __init__(self, **options: Unpack[ExperimentOptions]) -> None: ...
     else:
 
         def __getattr__(self, name: str) -> Value:
