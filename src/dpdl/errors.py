@@ -64,7 +64,7 @@ LONGEST_NAME = 200
 
 
 def reason(failure: Exception) -> str:
-    """Why something failed, as a part of a sentence: without the file's name, and without an end."""
+    """Why something failed, as a part of a sentence: without a file's name or an end."""
     if isinstance(failure, OSError) and failure.strerror:
         return failure.strerror
     return str(failure).rstrip(".") or type(failure).__name__

@@ -37,7 +37,7 @@ def _escape(one: str) -> str:
 
 
 def sentence(text: str, most: int = SENTENCE) -> str:
-    """The text as one plain line; a long one loses its middle, since the reason stands at its end."""
+    """The text as one plain line; a long one loses its middle, not the reason at its end."""
     line = plain(" ".join(text.split()))
     return line if len(line) <= most else shortened(line, most)
 

@@ -63,7 +63,7 @@ def read_arrays(path: str) -> Mapping[str, Array]:
     try:
         file = Path(path).expanduser()
         check_file(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise InputError(f"The data file {path} does not exist.") from None
     except (OSError, ValueError, RuntimeError) as error:  # no such home
         raise InputError(
