@@ -5,20 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from dpdl.text import listed, sentence, shown
+from dpdl.text import listed, shown
 
 
 class DpdlError(Exception):
     """Base of all errors that are shown as one sentence instead of a traceback.
 
-    The sentence is one line of at most 300 characters with the `error: ` in front of it, whatever
-    was given: a longer one loses its middle.
+    The command line shows at most 300 characters of it (`dpdl.text.sentence`).
     """
 
     exit_code = 1
-
-    def __init__(self, message: object = "") -> None:
-        super().__init__(sentence(str(message)))
 
 
 class InputError(DpdlError):

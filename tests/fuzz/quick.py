@@ -6,7 +6,6 @@ is refused as an error that a person can cause.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
@@ -19,7 +18,6 @@ from dpdl.folder.checkpoint import restore
 from dpdl.folder.run_folder import RunFolder
 from dpdl.report import statement_evidence
 from dpdl.tasks.data import load as load_data
-from dpdl.text import SENTENCE
 from tests.fuzz import cases, damage, values, world
 
 SAMPLES = ("experiment.json", "summary.json", "metrics.jsonl", "ledger.jsonl")
@@ -89,11 +87,8 @@ QUICK: Mapping[str, tuple[Callable[[Random, Path], None], tuple[str, ...]]] = {
 
 def tried(kind: str, r: Random, home: Path) -> str:
     """How a reader ended: `read`, or the error; whatever else it raises is a bug."""
-    said = ""
     try:
         QUICK[kind][0](r, home)
-    except DpdlError as failure:
-        said = str(failure)
-    assert len(said) <= SENTENCE, f"{len(said)} characters"
-    assert said.isprintable(), json.dumps(said)
-    return "refused" if said else "read"
+    except DpdlError:
+        return "refused"
+    return "read"
