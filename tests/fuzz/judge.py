@@ -20,6 +20,8 @@ from dpdl.cli import outcome
 
 SOFT = 1.0
 """Seconds of computing after which a command is asked to stop, as by Ctrl-C."""
+WAITING = 15.0
+"""Seconds by the clock after which one that only waits, such as a server, is asked to stop."""
 HARD, WALL = 20.0, 300.0
 """Seconds of computing, and by the clock, after which it hangs."""
 CODES = (0, 2, 3, 4, 130)
@@ -43,24 +45,22 @@ class Done:
 @contextlib.contextmanager
 def asked_to_stop(soft: float, hard: float) -> Iterator[None]:
     """Ctrl-C after some seconds, and again; `Hang` when that does not help."""
-    started = time.process_time()
+    started, clock = time.process_time(), time.monotonic()
 
     def ring(number: int, frame: FrameType | None) -> None:
-        if time.process_time() - started > soft + hard:
+        computed = time.process_time() - started
+        if computed > soft + hard or time.monotonic() - clock > WALL:
             raise Hang
         os.kill(os.getpid(), signal.SIGINT)
 
-    def over(number: int, frame: FrameType | None) -> None:
-        raise Hang
-
     handlers = {
         signal.SIGPROF: ring,
-        signal.SIGALRM: over,
+        signal.SIGALRM: ring,
         signal.SIGINT: signal.default_int_handler,
     }
     before = {number: signal.signal(number, to) for number, to in handlers.items()}
     signal.setitimer(signal.ITIMER_PROF, soft, 4.0)
-    signal.setitimer(signal.ITIMER_REAL, WALL)
+    signal.setitimer(signal.ITIMER_REAL, max(soft, WAITING), WAITING)
     try:
         yield
     finally:

@@ -51,6 +51,7 @@ class Laboratory:
         nothing.write_text("")
         os.environ["DPDL_DATA"] = str(nothing / "here")  # nothing can be fetched
         os.environ["DPDL_CORES"] = "1"
+        os.environ["BROWSER"] = "true"  # the program that does nothing
         os.environ.pop("RANK", None)
         if not self._world.exists():
             world.make_world(self._world)
