@@ -20,11 +20,9 @@ from dpdl.errors import InputError
 from dpdl.parallel import each, one_thread_per_operation
 from dpdl.tasks.data import Dataset, cache_dir
 from dpdl.tasks.data.catalogue import CATALOGUE
-from dpdl.tasks.scattering import Scattering, normalised
+from dpdl.tasks.models import ON_FEATURES as MODELS
+from dpdl.tasks.scattering import GROUPS, Scattering, normalised
 
-MODELS = ("scatter-linear", "scatter-cnn")
-"""The models that take features."""
-GROUPS = 27
 SUFFIX = ", scattered"
 VERSION = 1  # of the features, part of the name of their file
 PIECE = 500  # records at a time

@@ -15,6 +15,9 @@ from dpdl.objects import load_object
 
 Shape = tuple[int, ...]
 
+ON_FEATURES = ("scatter-linear", "scatter-cnn")
+"""The models that take scattering features in place of pixels."""
+
 
 def lenet(shape: Shape, classes: int) -> nn.Module:
     """Convolutions 6@5x5 and 16@5x5, each with ReLU and 2x2 max-pool, then 120-84-classes.
