@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "export": (
         "dpdl.cli.export:export",
-        "Metrics of a run as a CSV table or for TensorBoard.",
+        "Metrics of a run as a CSV table or for TensorBoard, or its model.",
     ),
     "audit": (
         "dpdl.cli.audit:audit",
