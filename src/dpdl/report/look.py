@@ -87,6 +87,7 @@ dd {{ margin: 0; text-align: right; font-variant-numeric: tabular-nums; min-widt
   .words td.long {{ min-width: 12em; }}
   figure .wide img {{ max-width: none; max-height: none; width: 46rem; }}
   figure .small img {{ width: 32rem; }}
+  figure .plain img {{ width: auto; max-width: 46rem; }}
   h1 {{ font-size: 1.5rem; }}
 }}
 @media print {{
