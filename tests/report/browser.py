@@ -100,11 +100,6 @@ class Browser:
         found: dict[str, Any] = json.loads(message)
         return found
 
-    def prefer(self, theme: str) -> None:
-        """A reader who prefers a `light` or a `dark` ground."""
-        wish = {"name": "prefers-color-scheme", "value": theme}
-        self.call("Emulation.setEmulatedMedia", features=[wish])
-
     def open(self, path: Path, size: tuple[int, int]) -> None:
         self.visit(path.as_uri(), size)
 

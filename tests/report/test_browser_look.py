@@ -101,7 +101,7 @@ def test_a_phone_scrolls_pictures_in_their_own_boxes(
         "[box.clientWidth, box.scrollWidth, box.tabIndex])"
     )
     real = [box for box in widths if box[1] > box[0]]
-    assert len(real) >= 4, "their print would be too small otherwise"
+    assert len(real) >= 3, "their print would be too small otherwise"
     assert all(room <= 360 and tab == 0 for room, _, tab in widths)
 
 
