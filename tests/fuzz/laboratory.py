@@ -68,7 +68,7 @@ class Laboratory:
         """Import what commands import when they are used: no time limit may interrupt that."""
         with self._copy(self._all()) as home, _in(home):
             for words in WARMING:
-                performed(words, seconds=300)
+                performed(words, seconds=3000)
 
     def _all(self) -> tuple[str, ...]:
         return tuple(sorted(path.name for path in self._world.iterdir()))

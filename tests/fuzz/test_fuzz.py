@@ -20,7 +20,7 @@ from tests.fuzz import cases, quick
 from tests.fuzz.judge import Done, complaints, lost, performed, snapshot
 from tests.fuzz.laboratory import KINDS, Laboratory
 
-INPUTS = {**dict.fromkeys(cases.KINDS, 60), **dict.fromkeys(quick.QUICK, 400)}
+INPUTS = {**dict.fromkeys(cases.KINDS, 30), **dict.fromkeys(quick.QUICK, 300)}
 """Inputs of every kind; `DPDL_FUZZ` multiplies them."""
 TIMES = int(os.environ.get("DPDL_FUZZ", "1"))
 
@@ -47,7 +47,7 @@ def test_no_input_breaks_anything(kind: str, laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(
-    max_examples=10,
+    max_examples=5,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

@@ -88,6 +88,6 @@ def _studies() -> None:
 
 
 def _do(*words: str) -> None:
-    done = performed(words, seconds=120)
+    done = performed(words, seconds=3000)
     if done.code != 0:
         raise RuntimeError(f"dpdl {' '.join(words)}: {done.code}\n{done.err}")
