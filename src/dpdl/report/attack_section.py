@@ -87,6 +87,13 @@ def outcome(row: CaseScores) -> str:
     return f"a shadow of the records, better than the guess ({numbers})."
 
 
+def seen(row: CaseScores) -> str:
+    """What was rebuilt, in two words."""
+    if row.p_better_than_trivial > SURE:
+        return "nothing"
+    return "the records" if row.ssim > RECOGNISABLE else "a shadow"
+
+
 def verdict(rows: Sequence[CaseScores]) -> str:
     """One sentence on who protects what."""
     open_: list[str] = []
