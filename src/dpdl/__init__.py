@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from dpdl.errors import DpdlError, InputError, PrivacyRefused, RunFailed
     from dpdl.experiment.experiment import Experiment
     from dpdl.graph import Graph
+    from dpdl.studies.notebook import compare, tune, write_report
     from dpdl.tasks.data import Dataset
     from dpdl.tasks.task import Task
+    from dpdl.training.load import load
     from dpdl.training.train import Result, resume, train
 
 _HOME = {
@@ -32,8 +34,12 @@ _HOME = {
     "Result": "dpdl.training.train",
     "RunFailed": "dpdl.errors",
     "Task": "dpdl.tasks.task",
+    "compare": "dpdl.studies.notebook",
+    "load": "dpdl.training.load",
     "resume": "dpdl.training.train",
     "train": "dpdl.training.train",
+    "tune": "dpdl.studies.notebook",
+    "write_report": "dpdl.studies.notebook",
 }
 _MODULES = ("algorithms", "graph", "privacy")
 
@@ -49,10 +55,14 @@ __all__ = [
     "Task",
     "__version__",
     "algorithms",
+    "compare",
     "graph",
+    "load",
     "privacy",
     "resume",
     "train",
+    "tune",
+    "write_report",
 ]
 
 

@@ -35,13 +35,21 @@ def for_model(model: str, data: Dataset) -> Dataset:
     return scattered(data)
 
 
+def features_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the features of an image of this shape."""
+    return Scattering(shape).out
+
+
+def features(transform: Scattering, images: Tensor) -> Tensor:
+    """The features of images, in the precision that models are trained on."""
+    return normalised(transform(images), GROUPS).to(torch.float16)
+
+
 def scattered(data: Dataset, piece: int = PIECE) -> Dataset:
     """The data set with features in place of records; a core transforms `piece` at a time."""
     transform = Scattering(data.shape)
-    features = _kept if data.name in CATALOGUE else _features
-    x, x_test = (
-        features(data, rows, transform, piece) for rows in (data.x, data.x_test)
-    )
+    found = _kept if data.name in CATALOGUE else _features
+    x, x_test = (found(data, rows, transform, piece) for rows in (data.x, data.x_test))
     return replace(
         data, name=data.name + SUFFIX, x=x, x_test=x_test, mean=(0.0,), std=(1.0,)
     )
@@ -58,8 +66,7 @@ def _fill(
 ) -> None:
     def one(start: int) -> None:
         some = slice(start, start + piece)
-        found = transform(data.inputs(rows[some], torch.float32))
-        out[some] = normalised(found, GROUPS).to(torch.float16)
+        out[some] = features(transform, data.inputs(rows[some], torch.float32))
 
     with one_thread_per_operation():
         each(one, range(0, len(rows), piece))
