@@ -106,9 +106,17 @@ class DemoProgress:
     @contextmanager
     def attacking(self, images: int) -> Iterator[ShareWatch]:
         """The steps of an attack."""
+        worked = False
         with self._counting(f"rebuilding {images} images", 100) as done:
-            yield lambda share: done(int(100 * share))
-        self._told("attacked", f"{images} images from single messages")
+
+            def heard(share: float) -> None:
+                nonlocal worked
+                worked = True
+                done(int(100 * share))
+
+            yield heard
+        verb = "attacked" if worked else "attacked before"
+        self._told(verb, f"{images} images from single messages")
 
     @contextmanager
     def auditing(self, what: str, count: int) -> Iterator[CountWatch]:
@@ -119,12 +127,12 @@ class DemoProgress:
 
     def end(self, part: DemoPart) -> None:
         """A part is told."""
-        from dpdl.report.attack_section import seen
+        from dpdl.report.attack_section import seen, similarity
 
         row = part.attack
         self.say(
             f"Accuracy {part.accuracy:.1%}; the attacker rebuilt {seen(row)} "
-            f"(SSIM {row.ssim:.2f}).",
+            f"(SSIM {similarity(row)}).",
             "cyan",
         )
 
@@ -149,6 +157,7 @@ def show(facts: DemoFacts) -> None:
         console.print(_table(facts, title))
     else:
         _list(console, facts, title)
+    console.print()
     for sentence in meaning(facts):
         _item(console, sentence)
     _item(console, limits(facts)[1])
@@ -195,9 +204,9 @@ def _table(facts: DemoFacts, title: str) -> Table:
 
 def rebuilt(part: DemoPart) -> str:
     """A word and a number."""
-    from dpdl.report.attack_section import seen
+    from dpdl.report.attack_section import seen, similarity
 
-    return f"{seen(part.attack)}\nSSIM {part.attack.ssim:.2f}"
+    return f"{seen(part.attack)}\nSSIM {similarity(part.attack)}"
 
 
 def _list(console: Console, facts: DemoFacts, title: str) -> None:
@@ -209,7 +218,6 @@ def _list(console: Console, facts: DemoFacts, title: str) -> None:
         console.print(f"\n{escape(name)}", style="bold", highlight=False)
         for head, value in zip(HEAD[1:], values, strict=True):
             console.print(f"  {head}: {escape(value)}", highlight=False)
-    console.print()
 
 
 def _item(console: Console, sentence: str) -> None:

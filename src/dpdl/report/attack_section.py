@@ -87,6 +87,11 @@ def outcome(row: CaseScores) -> str:
     return f"a shadow of the records, better than the guess ({numbers})."
 
 
+def similarity(row: CaseScores) -> str:
+    """SSIM with two digits; there is no minus zero."""
+    return f"{round(row.ssim, 2) + 0.0:.2f}"
+
+
 def seen(row: CaseScores) -> str:
     """What was rebuilt, in two words."""
     if row.p_better_than_trivial > SURE:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dpdl.folder.demo_facts import DemoFacts, DemoPart
-from dpdl.report.attack_section import SENT, seen
+from dpdl.report.attack_section import SENT, seen, similarity
 from dpdl.report.page import (
     PagePart,
     Section,
@@ -59,7 +59,7 @@ def _sentence(part: DemoPart) -> str:
     source = SENT.get(row.scenario, row.scenario)
     rebuilt = (
         f"from {source}, the attacker rebuilt {seen(row)} "
-        f"(similarity {row.ssim:.2f} of 1{_labels(part)})."
+        f"(similarity {similarity(row)} of 1{_labels(part)})."
     )
     return f"{part.title.capitalize()}: {rebuilt} {_worth(part)}".strip()
 
@@ -158,7 +158,7 @@ def cells(part: DemoPart) -> list[str]:
         f"{part.accuracy:.1%}",
         claimed_by(part),
         *proven(part),
-        f"{seen(row)}, SSIM {row.ssim:.2f}",
+        f"{seen(row)}, SSIM {similarity(row)}",
     ]
 
 

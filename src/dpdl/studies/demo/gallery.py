@@ -29,7 +29,7 @@ def gallery_of(
         rows[name] = [unit(images[0]) for images in outcome.found]
         pairs = zip(outcome.found, outcome.truth, strict=True)
         scores = [score(*pair, attacked.pixels)[0] for pair in pairs]
-        captions[name] = [f"SSIM {one.ssim:.2f}" for one in scores]
+        captions[name] = [f"SSIM {round(one.ssim, 2) + 0.0:.2f}" for one in scores]
     title = (
         f"Rebuilt from messages about single records, round {told[0][0].attack.round}"
     )
