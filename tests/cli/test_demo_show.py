@@ -38,7 +38,7 @@ def test_a_narrow_terminal_gets_a_list_with_whole_words(capsys, monkeypatch) -> 
     assert max(map(len, lines)) <= 42
     assert "  epsilon claimed: 0.5, refuted" in lines
     text = " ".join(" ".join(lines).split())
-    assert "proven, one neighbour: 0.4999" in text
+    assert "proven: neighbour: 0.4999" in text
 
 
 def test_notes_and_places_are_shown(capsys, monkeypatch) -> None:

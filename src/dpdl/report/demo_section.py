@@ -22,12 +22,12 @@ from dpdl.report.page import (
 
 HEAD = (
     "protection",
-    "test accuracy",
+    "accuracy",
     "epsilon claimed",
-    "proven, all links heard",
-    "proven, one neighbour",
-    "proven, final model",
-    "what the attacker rebuilt",
+    "proven: all links",
+    "proven: neighbour",
+    "proven: final model",
+    "rebuilt",
 )
 KEYS = ("eavesdropper", "neighbour", "final_model")
 """The threat models of the table, by their key in JSON."""
@@ -42,9 +42,13 @@ def told(facts: DemoFacts, folder: Path) -> Section:
             public(paragraphs(*_opening(facts))),
             *_picture(facts, folder),
             private("similarities of rebuilt records (numbers)", _table(facts)),
-            public(heading("What it means"), bullets(meaning(facts))),
+            private(
+                "how well records were rebuilt (sentences)",
+                heading("What it means"),
+                bullets(meaning(facts)),
+            ),
             public(heading("What it does not show"), bullets(limits(facts))),
-            public(heading("How to go on"), bullets(_next(facts))),
+            private("where files are", heading("How to go on"), bullets(_next(facts))),
         ],
     )
 
@@ -145,8 +149,10 @@ def _table(facts: DemoFacts) -> str:
     return words_table(
         HEAD,
         [cells(part) for part in facts.parts],
-        "Epsilon: the smaller, the better; unbounded: nothing is proven. SSIM: medians "
-        f"over {facts.parts[0].attack.images} images.",
+        "Test accuracy, mean over agents. Epsilon: the smaller, the better; proven against "
+        "one who hears all links, one neighbour, and one who gets the final model; "
+        "unbounded: nothing is proven. SSIM: medians over "
+        f"{facts.parts[0].attack.images} images.",
     )
 
 
