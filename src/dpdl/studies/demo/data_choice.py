@@ -1,4 +1,4 @@
-"""MNIST if it is here or can be fetched, else the digits that come with scikit-learn."""
+"""MNIST if it is here or can be fetched, else the bundled digits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dpdl.studies.demo.script import DIGITS, MNIST
 from dpdl.tasks.data import fetch, is_here
 
 WITHOUT_MNIST = (
-    "This is the same story on the 8x8 digits that come with scikit-learn: 1,437 small "
-    "pictures in place of 60,000, and their own numbers. MNIST is not here: {}"
+    "This is the same story on the bundled 8x8 digits: 1,437 small pictures in place of "
+    "60,000, and their own numbers. MNIST is not here: {}"
 )
 
 
