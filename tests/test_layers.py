@@ -14,7 +14,7 @@ import dpdl
 SOURCE = Path(dpdl.__file__).parent
 LAYERS = [
     {"cli"},
-    {"studies"},
+    {"studies", "watch"},
     {"report", "audit", "bench", "attacks"},
     {"training", "theory"},
     {"folder"},
@@ -86,14 +86,25 @@ def test_pages_are_made_of_files(file: Path) -> None:
     assert not found
 
 
-@pytest.mark.parametrize("room", ["studies", "report", "audit", "attacks", "bench"])
+@pytest.mark.parametrize(
+    "room", ["studies", "watch", "report", "audit", "attacks", "bench"]
+)
 def test_only_the_command_line_talks_to_a_terminal(room: str) -> None:
     for file in of_room(room):
         assert not {"click", "rich"} & {name.split(".")[0] for name in modules(file)}
 
 
 TESTS = Path(__file__).parent
-ALONE = ("report", "studies", "attacks", "folder", "training", "planning", "audit")
+ALONE = (
+    "report",
+    "studies",
+    "watch",
+    "attacks",
+    "folder",
+    "training",
+    "planning",
+    "audit",
+)
 
 
 @pytest.mark.parametrize(

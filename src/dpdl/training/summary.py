@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -33,7 +34,7 @@ def summarise(
         parameters=plan.task.size,
         sigma=plan.privacy.sigma,
         delta=e.delta,
-        score=last.score,
+        score=replace(last.score, agents=None),
         train_loss=last.train_loss.mean,
         consensus_distance=last.consensus_distance,
         epsilon=stated.epsilons(charged),
