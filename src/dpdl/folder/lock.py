@@ -26,7 +26,7 @@ def locked(out: Path, file: str, kind: type[Kind]) -> Iterator[Kind | None]:
     folder in which nothing was written is removed again.
     """
     about, new = out / file, not out.exists()
-    _refuse_other(out, file)
+    refuse_other(out, file)
     lock = _lock(out)
     try:
         litter.sweep_study(out)
@@ -39,7 +39,8 @@ def locked(out: Path, file: str, kind: type[Kind]) -> Iterator[Kind | None]:
             out.rmdir()
 
 
-def _refuse_other(out: Path, file: str) -> None:
+def refuse_other(out: Path, file: str) -> None:
+    """Refuse a path that is no folder, and a folder of something else, without `file` in it."""
     if not out.exists():
         return
     if not out.is_dir():
