@@ -105,7 +105,7 @@
       key: "epsilon", heading: () => "epsilon, proven and claimed", column: "epsilon",
       note: "Proven for the agent that is worst off, over all planned rounds; Theorem 1 only claims.",
       single: run => spending(run), facts: run => ({
-        ends: run.total ? [0, run.total] : undefined, now: run.done, zero: true,
+        ends: run.total ? [0, run.total] : undefined, now: run.state === "finished" ? undefined : run.done, zero: true,
       }),
       overlay: "Proven so far, against the threat that each run was asked to withstand.",
     },
