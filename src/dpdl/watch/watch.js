@@ -68,7 +68,10 @@
       runs.set(run.id, run);
     }
     if (!runs.has(chosen)) { chosen = null; picked = null; }
-    if (chosen === null && runs.size) chosen = [...runs.keys()][runs.size - 1];
+    if (chosen === null && runs.size) {
+      const every = [...runs.values()], going = every.filter(run => run.state === "running");
+      chosen = (going.length ? going : every).at(-1).id;
+    }
     name();
   };
 
