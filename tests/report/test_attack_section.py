@@ -10,8 +10,16 @@ import pytest
 
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
-from dpdl.report.attack_section import limits, outcome, rebuilt, verdict
+from dpdl.report.attack_section import (
+    limits,
+    outcome,
+    rebuilt,
+    seen,
+    similarity,
+    verdict,
+)
 from tests.report.attacked import HALF, OPEN, SHUT, row
+from tests.told import scores
 
 
 def test_words_follow_the_numbers() -> None:
@@ -27,6 +35,15 @@ def test_words_follow_the_numbers() -> None:
     assert "sees nothing" not in verdict([OPEN, row("ND", "self", 0.0, 1.0)]), (
         "one way in is enough"
     )
+
+
+def test_records_that_can_be_seen_are_a_warning(attacked: Path) -> None:
+    facts = AttackFacts.read(attacked / "attack.json")
+    html = rebuilt(facts, attacked).html
+    assert html.index("Records can be seen</p>") < html.index("sees your records")
+    quiet = replace(facts, rows=(SHUT,))
+    assert 'class="alarm"' not in rebuilt(quiet, attacked).html
+    assert "sees nothing" in rebuilt(quiet, attacked).html
 
 
 def test_an_attack_that_fails_is_not_called_a_proof() -> None:
@@ -68,3 +85,14 @@ def test_every_row_and_every_guess_is_in_the_table(attacked: Path) -> None:
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", table)
     assert cells.count("77") == 1 and cells.count("-") == 1
     assert "no attack: mean" in table and cells.count("100%") == 3
+
+
+def test_there_is_no_minus_zero() -> None:
+    assert similarity(scores(-0.001, 1.0)) == "0.00"
+    assert similarity(scores(-0.012, 1.0)) == "-0.01"
+
+
+def test_two_words_say_what_was_rebuilt() -> None:
+    assert seen(scores(0.9, 0.016)) == "the records"
+    assert seen(scores(0.3, 0.016)) == "a shadow"
+    assert seen(scores(0.9, 0.5)) == "nothing"
