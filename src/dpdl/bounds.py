@@ -28,7 +28,6 @@ MOST: Mapping[str, int] = {
     "gossip_steps": 10**6,
     "inner": 10_000,
     "iterations": 10**9,
-    "jobs": 10_000,
     "local_steps": 10**6,
     "lr_decay_every": LARGEST,
     "pairs": 100_000,

@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from dpdl.bounds import count
+from dpdl.errors import InputError
 from dpdl.parallel import cores
 from dpdl.studies.pool_messages import (
     Ending,
@@ -80,8 +80,8 @@ def run_many(
 
 def at_once(jobs: int | None, runs: int, available: int | None = None) -> int:
     """How many runs go on at the same time: as asked for, or one for every available core."""
-    if jobs is not None:
-        count("jobs", jobs)
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs must be a whole number of at least 1, not {jobs}.")
     return max(1, min(jobs or available or cores(), runs))
 
 
