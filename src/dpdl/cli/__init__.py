@@ -11,11 +11,16 @@ import os
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from dpdl import __version__
 from dpdl.errors import DpdlError
 
 COMMANDS = {
+    "demo": (
+        "dpdl.cli.demo:demo",
+        "What a neighbour rebuilds, without and with noise: in a minute.",
+    ),
     "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
     "resume": ("dpdl.cli.run:resume", "Continue an interrupted run, or extend one."),
     "reproduce": (
@@ -84,6 +89,17 @@ class LazyGroup(click.Group):
         module, attribute = COMMANDS[name][0].split(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """Commands and their help come from the table: a shell must not wait for imports."""
+        found = [
+            CompletionItem(name, help=about)
+            for name, (_, about) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
