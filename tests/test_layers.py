@@ -92,6 +92,16 @@ def test_only_the_command_line_talks_to_a_terminal(room: str) -> None:
         assert not {"click", "rich"} & {name.split(".")[0] for name in modules(file)}
 
 
+def test_of_training_only_its_progress_is_drawn() -> None:
+    """A loop has no terminal; what shows its progress watches it, as anybody may."""
+    drawing = {
+        file.name
+        for file in of_room("training")
+        if {"click", "rich"} & {name.split(".")[0] for name in modules(file)}
+    }
+    assert drawing == {"progress.py"}
+
+
 TESTS = Path(__file__).parent
 ALONE = ("report", "studies", "attacks", "folder", "training", "planning", "audit")
 

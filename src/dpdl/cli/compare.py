@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from dpdl.cli.board import Board
 from dpdl.cli.common import (
@@ -27,6 +26,7 @@ from dpdl.cli.options import (
     given,
     preset_option,
 )
+from dpdl.cli.tables import Cell, FittingTable
 from dpdl.errors import RunFailed
 from dpdl.experiment.shared import SHARED
 from dpdl.folder import names
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dpdl.privacy.threats import Threat
     from dpdl.studies.comparison_table import ComparisonRow, ComparisonTable
 
-NOT_PRIVATE = "[bold red]not private[/]"
+NOT_PRIVATE = Text("not private", "bold red")
 OPTIONS = [name for name in SHARED if name != "algorithm"]
 
 
@@ -145,14 +145,10 @@ def show_table(table: ComparisonTable, picture: Path) -> None:
 
     console = Console()
     title = f"{place_of(table)}, equal {table.equal}; epsilon against {table.threat}"
-    shown = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    shown.add_column("", justify="right")
-    shown.add_column("algorithm")
-    for name in (_heading(table), *COLUMNS):
-        shown.add_column(name, justify="right", no_wrap=True)
+    shown = FittingTable(title, ["", "algorithm", _heading(table), *COLUMNS], keys=2)
     for row in table.rows:
-        shown.add_row(*_cells(row, threat(table.threat)))
-    console.print(shown)
+        shown.add(*_cells(row, threat(table.threat)))
+    shown.show(console, borders=False)
     for line in [*_ends(table), *_warning(table)]:
         console.print(escape(line), highlight=False, soft_wrap=True)
     console.print(
@@ -188,7 +184,7 @@ def _heading(table: ComparisonTable) -> str:
     return f"{label_of(name)} %" if in_percent(name) else label_of(name)
 
 
-def _cells(row: ComparisonRow, listener: Threat) -> list[str]:
+def _cells(row: ComparisonRow, listener: Threat) -> list[Cell]:
     from dpdl.folder.scored import show_score
 
     if not row.seeds:

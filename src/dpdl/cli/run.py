@@ -148,7 +148,8 @@ def resume(
 def _perform(
     one: OneRun, as_json: bool, quiet: bool, record: RecordingRequest | None = None
 ) -> None:
-    from dpdl.cli.show import RunProgress, show_result
+    from dpdl.cli.show import show_result
+    from dpdl.training.progress import RunProgress
 
     with RunProgress(one.plan, hidden=quiet) as progress:
         result = one.perform(progress, record)

@@ -38,6 +38,7 @@ from dpdl.training.interrupt import interruptible
 from dpdl.training.loop import Job, Loop, Place, Watch
 from dpdl.training.meeting import Met, chosen_folder, meet
 from dpdl.training.placement import Placement, placement_of
+from dpdl.training.progress import progress_of
 from dpdl.training.recording import RecordingRequest, check, recording_request_in
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport
@@ -85,6 +86,7 @@ def train(
     placement: str | Placement = "alone",
     watch: Watch | None = None,
     record: RecordingRequest | None = None,
+    progress: bool | None = None,
 ) -> Result:
     """Train, with the experiment's names or with your own objects in their place.
 
@@ -92,7 +94,9 @@ def train(
     data sets. `loss` takes outputs and targets of a batch and returns their mean loss; `score` one
     number per record. With `out`, a run folder is written there. `placement` is `alone` or
     `threads:K`; several processes are started by `torchrun -m dpdl run ... --placement gloo`.
-    `record` writes what leaves in some rounds into the run folder, for attacks.
+    `record` writes what leaves in some rounds into the run folder, for attacks. `progress` shows on
+    standard error how far the run is: by default where that is a terminal or this is a notebook,
+    with True everywhere, with False never.
     """
     p = plan(
         experiment,
@@ -103,15 +107,15 @@ def train(
         loss=loss,
         score=score,
     )
-    return _here(
-        launch(
+    with progress_of(p, progress) as shown:
+        result = launch(
             p,
             out=Path(out) if out else None,
             placement=placement,
-            watch=watch,
+            watch=_both(watch, shown),
             record=record,
         )
-    )
+    return _here(result)
 
 
 def resume(
@@ -126,6 +130,7 @@ def resume(
     placement: str | Placement = "alone",
     watch: Watch | None = None,
     rounds: int | None = None,
+    progress: bool | None = None,
 ) -> Result:
     """Continue an interrupted run from its last checkpoint, as if it had never stopped.
 
@@ -143,9 +148,15 @@ def resume(
         score=score,
         rounds=rounds,
     )
-    return _here(
-        launch(p, out=Path(run_dir), again=True, placement=placement, watch=watch)
-    )
+    with progress_of(p, progress) as shown:
+        result = launch(
+            p,
+            out=Path(run_dir),
+            again=True,
+            placement=placement,
+            watch=_both(watch, shown),
+        )
+    return _here(result)
 
 
 def replan(
@@ -235,6 +246,18 @@ def launch(
         )
         everywhere(work)
     return results[0] if results else None
+
+
+def _both(watch: Watch | None, shown: Watch) -> Watch:
+    """First what the caller gave, then what is shown."""
+    if watch is None:
+        return shown
+
+    def heard(t: int, metrics: Metrics | None) -> None:
+        watch(t, metrics)
+        shown(t, metrics)
+
+    return heard
 
 
 def _ignore(t: int, metrics: Metrics | None) -> None:
