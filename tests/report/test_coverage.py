@@ -87,13 +87,16 @@ def test_limits_follow_what_is_proven(
 ) -> None:
     found = summary(epsilon=Epsilons.from_json({"final_model": epsilon}))
     loud = alarms(found, {"randomness": randomness})
-    assert len(loud) == count and words in " ".join([*loud, *limits(found)])
+    assert len(loud) == count and words in " ".join(
+        [*(one.text for one in loud), *limits(found)]
+    )
 
 
 def test_an_unknown_epsilon_covers_nothing() -> None:
     found = summary(epsilon=Epsilons())
     (loud,) = alarms(found, {"randomness": "secure"})
-    assert "nothing is proven about the models" in loud
+    assert "nothing is proven about the models" in loud.text
+    assert loud.head == "No privacy"
 
 
 def test_a_run_of_unknown_randomness_counts_as_a_simulation() -> None:

@@ -1,32 +1,26 @@
-"""Colours that can be told apart and read."""
+"""The style of a page has both grounds, and takes every colour from them."""
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from dpdl.report.figures import BLUE, INK, PAPER, SOFT
-from dpdl.report.look import BLUSH, RUST, SHADES
+from dpdl.report.look import STYLE
+from dpdl.report.theme import DARK, LIGHT
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    red, green, blue = (
-        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+def test_every_colour_is_a_variable_of_both_grounds() -> None:
+    used = set(re.findall(r"var\(--([\w-]+)\)", STYLE))
+    assert used - {"line", "light", "dark"} <= set(LIGHT)
+    rules = re.sub(r":root \{[^}]*\}", "", STYLE)
+    assert not re.findall(r"#[0-9A-Fa-f]{3,6}\b", rules)
+
+
+def test_a_dark_ground_is_for_screens_of_those_who_prefer_it() -> None:
+    first, second = re.findall(r":root \{([^}]*)\}", STYLE)
+    assert all(f"--{name}: {colour};" in first for name, colour in LIGHT.items())
+    assert all(f"--{name}: {colour};" in second for name, colour in DARK.items())
+    place = STYLE.index(second)
+    before = STYLE[:place].rsplit("@media", 1)[1]
+    assert before.startswith(" screen and (prefers-color-scheme: dark)"), (
+        "paper is white"
     )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.parametrize(
-    ("text", "ground"),
-    [
-        (INK, PAPER),
-        (INK, BLUSH),
-        (SOFT, "#FFFFFF"),
-        (BLUE, "#FFFFFF"),
-        (RUST, "#FFFFFF"),
-        *((INK, colour) for colour in SHADES.values()),
-    ],
-)
-def test_text_stands_out(text: str, ground: str) -> None:
-    dark, light = sorted((luminance(text), luminance(ground)))
-    assert (light + 0.05) / (dark + 0.05) >= 4.5

@@ -25,9 +25,7 @@ def test_it_states_what_the_run_proved_and_to_whom_it_sent(secure: Path) -> None
     proven = json.loads((secure / "summary.json").read_text())["epsilon"]
     words = f"2 neighbours that work together {up(proven['neighbours:2'])} 1e-05"
     assert (
-        words in text
-        and "protects nobody" not in text
-        and 'class="said alarm"' not in html
+        words in text and "protects nobody" not in text and 'class="alarm"' not in html
     )
     for channel in ("model", "gradient", "momentum"):
         assert channel in text and f"<td>{channel}</td>" in html
@@ -55,9 +53,7 @@ def test_seeded_noise_is_said_first(planted: Path) -> None:
     text, html = both(planted)
     first = text.index("!!! This run protects nobody.")
     assert first < text.index("1. What left the agents")
-    assert html.index('<p class="said alarm">This run protects nobody') < html.index(
-        "<section"
-    )
+    assert html.index("<p>This run protects nobody") < html.index("<section")
 
 
 def test_a_claim_is_kept_apart_from_proofs(planted: Path) -> None:
@@ -111,7 +107,7 @@ def test_unbounded_is_never_called_proven(edited: Edit) -> None:
         "no number stands beside a listener"
     )
     assert "so nothing can be said about what somebody may find out" in text
-    assert 'class="said alarm"' in html
+    assert 'class="alarm"' in html
 
 
 @pytest.mark.parametrize("reported", [0.001, "unbounded", None])

@@ -10,6 +10,7 @@ from dpdl.experiment.options import FLAT, options_of
 from dpdl.folder.summary import Summary
 from dpdl.privacy.threats import FINAL_MODEL
 from dpdl.records import Json, JsonObject
+from dpdl.report.alarms import Alarm
 
 PLACES = ("dataset", "model", "graph")
 """Settings that may be the path of a file; anybody may see its name, not where it is."""
@@ -123,18 +124,20 @@ def file_name(text: str) -> str:
     return Path(text).name or text
 
 
-def alarms(summary: Summary, settings: Mapping[str, Json]) -> list[str]:
+def alarms(summary: Summary, settings: Mapping[str, Json]) -> list[Alarm]:
     """Why epsilon covers nothing of a run, if so."""
     found = []
+    if _of_models(summary) is None:
+        text = (
+            "Nothing here is covered: nothing is proven about the models of this run."
+        )
+        found.append(Alarm(text, "No privacy"))
     if settings.get("randomness") != "secure":
-        found.append(
+        text = (
             "Nothing here is covered if somebody knows the seed: this run draws its "
             "noise from it. It is a simulation."
         )
-    if _of_models(summary) is None:
-        found.append(
-            "Nothing here is covered: nothing is proven about the models of this run."
-        )
+        found.append(Alarm(text, "A simulation: it protects nobody"))
     return found
 
 

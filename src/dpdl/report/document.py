@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dpdl.report.alarms import Alarm, alarm
 from dpdl.report.page import (
     Section,
-    alarm,
     bullets,
     page,
     paragraphs,
@@ -22,12 +22,6 @@ from dpdl.report.page import (
 
 WIDTH = 96
 """Characters of a line of text."""
-
-
-class Alarm(NamedTuple):
-    """A sentence that changes how all others must be read."""
-
-    text: str
 
 
 class Words(NamedTuple):
@@ -84,8 +78,8 @@ def as_html(document: Document) -> str:
 
 def _html(block: Block) -> str:
     match block:
-        case Alarm(text):
-            return alarm(text)
+        case Alarm():
+            return alarm(block)
         case Words(text):
             return paragraphs(text)
         case Items(texts):
@@ -116,7 +110,7 @@ def _underlined(title: str, line: str) -> str:
 
 def _text(block: Block) -> str:
     match block:
-        case Alarm(text):
+        case Alarm(text, _):
             return _wrapped(f"!!! {text}", "    ")
         case Words(text):
             return _wrapped(text)

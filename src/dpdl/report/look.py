@@ -2,55 +2,59 @@
 
 from __future__ import annotations
 
-from dpdl.report.figures import BLUE, INK, ORANGE, PALE, PAPER, SOFT
+from dpdl.report.theme import DARK, LIGHT, SHADES, variables
 
-RED, BLUSH, RUST = "#B3261E", "#FDECEA", "#9A4300"
-"""What must not be overlooked: a border, its ground, and words on white."""
-BELOW = ("#FBE9DC", "#F6C9A6", "#F0A970")
-ABOVE = ("#E1EFF8", "#B3D6EC", "#85BDE0")
-"""Orange and blue, which all eyes tell apart, from little to much. Ink is readable on each of
-them."""
-
-SHADES = {
-    f"{name}-{k}": colour
-    for name, row in (("below", BELOW), ("above", ABOVE))
-    for k, colour in enumerate(row)
-}
-
-_SHADES = "".join(
-    f".{name} {{ background: {colour}; print-color-adjust: exact; }} "
-    for name, colour in SHADES.items()
+_SHADES = "\n".join(
+    f".{name} {{ background: var(--{name}); print-color-adjust: exact; }}"
+    for name in SHADES
 )
 STYLE = f"""
-:root {{ color-scheme: light; }}
+:root {{ color-scheme: light; {variables(LIGHT)} }}
+@media screen and (prefers-color-scheme: dark) {{
+  :root {{ color-scheme: dark; {variables(DARK)} }}
+}}
 * {{ box-sizing: border-box; }}
-body {{ margin: 0; font: 16px/1.55 system-ui, sans-serif; color: {INK};
-  background: white; overflow-wrap: anywhere; }}
+body {{ margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--ink);
+  background: var(--ground); overflow-wrap: break-word; }}
 header, main, footer {{ max-width: 73rem; margin: 0 auto; padding: 0 1.2rem; }}
 header {{ padding-top: 2rem; }}
 h1 {{ font-size: 1.8rem; line-height: 1.2; margin: 0 0 .4rem; }}
 h2 {{ font-size: 1.35rem; margin: 2.6rem 0 .6rem; padding-top: .6rem;
-  border-top: 1px solid {PALE}; }}
+  border-top: 1px solid var(--pale); }}
 h3 {{ font-size: 1.05rem; margin: 1.8rem 0 .4rem; }}
 p, ul {{ max-width: 46rem; }}
 nav a {{ display: inline-block; margin-right: 1.2rem; padding: .2rem 0; }}
-a {{ color: {BLUE}; }}
+a {{ color: var(--link); }}
 figure {{ margin: 1.2rem 0; }}
-figure img {{ display: block; max-width: 100%; height: auto; }}
+figure img {{ display: block; max-width: 100%; height: auto; background: white;
+  border-radius: .3rem; }}
 figure :is(.wide, .small) img {{ max-height: 34rem; }}
 figure .tall img {{ max-height: none; }}
-figcaption, footer, .soft {{ color: {SOFT}; font-size: .92rem; max-width: 46rem; }}
+figcaption, footer, .soft {{ color: var(--soft); font-size: .92rem; max-width: 46rem; }}
 footer {{ max-width: 73rem; padding-bottom: 2.5rem; margin-top: 3rem; }}
-.said {{ background: {PAPER}; border-left: .25rem solid {BLUE};
+.said {{ background: var(--paper); border-left: .25rem solid var(--link);
   padding: .7rem 1rem; max-width: 46rem; }}
-.alarm {{ background: {BLUSH}; border-color: {RED}; }}
-.private {{ border-left: .25rem solid {ORANGE}; padding-left: 1rem; margin: 1.2rem 0; }}
-.private > .mark {{ color: {RUST}; font-size: .85rem; font-weight: 600; margin: 0 0 .4rem; }}
+.alarm {{ background: var(--blush); border: 2px solid var(--red); border-left-width: .6rem;
+  border-radius: .3rem; padding: .8rem 1rem; margin: 1rem 0; max-width: 46rem;
+  print-color-adjust: exact; }}
+.alarm p {{ margin: 0; }}
+.alarm .head {{ color: var(--red); font-size: 1.1rem; font-weight: 700; margin-bottom: .3rem;
+  display: flex; gap: .5rem; align-items: center; }}
+.alarm svg {{ width: 1.5rem; height: 1.5rem; flex: none; fill: currentColor; }}
+.private {{ border-left: .25rem solid var(--orange); padding-left: 1rem; margin: 1.2rem 0; }}
+.private > .mark {{ color: var(--rust); font-size: .85rem; font-weight: 600;
+  margin: 0 0 .4rem; }}
+.key {{ --line: var(--light); white-space: nowrap; }}
+@media screen and (prefers-color-scheme: dark) {{ .key {{ --line: var(--dark); }} }}
+.key svg {{ width: 2.4em; height: .8em; margin-right: .4em; vertical-align: -.05em;
+  overflow: visible; }}
+.key path {{ fill: none; stroke: var(--line); stroke-width: 2; }}
+.key path + path {{ fill: var(--line); stroke: none; }}
 .wide {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }}
 table {{ overflow-wrap: normal; }}
 th, td {{ padding: .3rem .8rem .3rem 0; text-align: right;
-  border-bottom: 1px solid {PALE}; white-space: nowrap; }}
+  border-bottom: 1px solid var(--pale); white-space: nowrap; }}
 th:first-child, td:first-child {{ text-align: left; }}
 th {{ font-weight: 600; }}
 .words th, .words td {{ text-align: left; vertical-align: top; padding-right: 1.4rem; }}
@@ -59,34 +63,34 @@ th {{ font-weight: 600; }}
 .live th, .live td {{ padding: .2rem .5rem; }}
 .live th.word, .live td.word {{ text-align: left; }}
 .live td.long {{ white-space: normal; min-width: 15em; }}
-.live thead {{ border-bottom: 2px solid {PALE}; }}
+.live thead {{ border-bottom: 2px solid var(--pale); }}
 .live button {{ font: inherit; color: inherit; background: none; border: 0;
   padding: .25rem 0; cursor: pointer; }}
-.live button::after {{ content: "\\2195" / ""; color: {SOFT}; padding-left: .3em; }}
-.live [aria-sort=ascending] button::after {{ content: "\\2191" / ""; color: {BLUE}; }}
-.live [aria-sort=descending] button::after {{ content: "\\2193" / ""; color: {BLUE}; }}
+.live button::after {{ content: "\\2195" / ""; color: var(--soft); padding-left: .3em; }}
+.live [aria-sort=ascending] button::after {{ content: "\\2191" / ""; color: var(--link); }}
+.live [aria-sort=descending] button::after {{ content: "\\2193" / ""; color: var(--link); }}
 .search input {{ font: inherit; width: 16rem; max-width: 100%; padding: .25rem .5rem;
-  border: 1px solid {SOFT}; }}
-.search output {{ display: inline-block; color: {SOFT}; padding-left: .5rem; }}
-:focus-visible {{ outline: 2px solid {BLUE}; outline-offset: 1px; }}
+  color: inherit; background: var(--ground); border: 1px solid var(--edge); }}
+.search output {{ display: inline-block; color: var(--soft); padding-left: .5rem; }}
+:focus-visible {{ outline: 2px solid var(--link); outline-offset: 1px; }}
 {_SHADES}
 dl {{ columns: 19rem; column-gap: 2.5rem; margin: .6rem 0; font-size: .95rem; }}
 dl div {{ display: flex; justify-content: space-between; gap: 1rem; break-inside: avoid; }}
-dl div {{ border-bottom: 1px solid {PALE}; padding: .15rem 0; }}
-dt {{ color: {SOFT}; }}
-dd {{ margin: 0; text-align: right; font-variant-numeric: tabular-nums; }}
+dl div {{ border-bottom: 1px solid var(--pale); padding: .15rem 0; }}
+dt {{ color: var(--soft); flex: none; max-width: 70%; }}
+dd {{ margin: 0; text-align: right; font-variant-numeric: tabular-nums; min-width: 0; }}
 @media screen and (max-width: 40rem) {{
   table:not(.live) :is(th, td) {{ white-space: normal; }}
   table:not(.live, .words) td:first-child {{ min-width: 9em; }}
   .words th, .words td {{ padding-right: .8rem; }}
-  .words td.long {{ min-width: 9em; overflow-wrap: anywhere; }}
+  .words td.long {{ min-width: 12em; }}
   figure .wide img {{ max-width: none; max-height: none; width: 46rem; }}
   h1 {{ font-size: 1.5rem; }}
 }}
 @media print {{
   body {{ font-size: 10pt; }}
   h2, h3 {{ break-after: avoid; }}
-  figure, tr, .said, .private > .mark {{ break-inside: avoid; }}
+  figure, tr, .said, .alarm, .private > .mark {{ break-inside: avoid; }}
   nav, .search, .live button::after {{ display: none; }}
   .wide {{ overflow: visible; }}
   table, .live {{ font-size: 7.5pt; }}

@@ -13,6 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from dpdl.report.alarms import Alarm, alarm
+from dpdl.report.line_keys import LineKey, line_key
 from dpdl.report.look import SCRIPT, STYLE
 
 POLICY = (
@@ -47,7 +49,8 @@ class Section(NamedTuple):
     parts: Sequence[PagePart]
     limits: Sequence[str] = ()  # how far epsilon covers what is public here: sentences
     beside: Sequence[str] = ()  # what is in the folder and not covered: sentences
-    alarms: Sequence[str] = ()  # why epsilon covers nothing of it, if so: sentences
+    alarms: Sequence[Alarm] = ()  # why epsilon covers nothing of it, if so
+    appendix: bool = False  # it belongs to the section before it
 
     @property
     def html(self) -> str:
@@ -71,6 +74,9 @@ class Number(NamedTuple):
     text: str
     value: float
     shade: str = ""
+
+
+Cell = str | Number | LineKey
 
 
 def page(
@@ -112,10 +118,15 @@ def page(
 
 
 def _marked(section: Section) -> str:
-    """All parts; those that are not public carry a mark."""
+    """Warnings, then all parts; those that are not public carry a mark."""
     return "\n".join(
-        part.html if part.public else f"{MARK}\n{part.html}\n</div>"
-        for part in section.parts
+        [
+            *map(alarm, section.alarms),
+            *(
+                part.html if part.public else f"{MARK}\n{part.html}\n</div>"
+                for part in section.parts
+            ),
+        ]
     )
 
 
@@ -140,11 +151,6 @@ def paragraphs(*texts: str) -> str:
 def highlighted(text: str) -> str:
     """A sentence that must not be overlooked."""
     return f'<p class="said">{escape(text)}</p>'
-
-
-def alarm(text: str) -> str:
-    """A sentence that changes how everything else must be read."""
-    return f'<p class="said alarm">{escape(text)}</p>'
 
 
 def bullets(items: Iterable[str]) -> str:
@@ -193,13 +199,13 @@ def _word_cell(cell: str) -> str:
 
 
 def live_table(
-    head: Sequence[str], rows: Sequence[Sequence[str | Number]], caption: str
+    head: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str
 ) -> str:
     """A table with at least one row that a script makes sortable and searchable.
 
     It is complete without the script.
     """
-    kinds = [' class="word"' if isinstance(cell, str) else "" for cell in rows[0]]
+    kinds = ["" if isinstance(cell, Number) else ' class="word"' for cell in rows[0]]
     heads = "".join(
         f'<th scope="col"{kind}>{escape(name)}</th>'
         for name, kind in zip(head, kinds, strict=True)
@@ -208,7 +214,9 @@ def live_table(
     return _boxed(LIVE, heads, body, caption)
 
 
-def _cell(cell: str | Number) -> str:
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, LineKey):
+        return f'<td class="word">{line_key(cell)}</td>'
     if isinstance(cell, str):
         kind = "word long" if len(cell) > LONG else "word"
         return f'<td class="{kind}">{escape(cell)}</td>'

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dpdl.errors import InputError
+from dpdl.report.alarms import alarm
 from dpdl.report.page import (
     Section,
-    alarm,
     bullets,
     heading,
     highlighted,
@@ -49,17 +49,18 @@ def public_page(sections: Sequence[Section], foot: str) -> str:
             "private records."
         )
     left = not_covered(sections)
-    alarms = map(alarm, _once(section.alarms for section in kept))
+    warned = dict.fromkeys(one for section in kept for one in section.alarms)
+    shown = [section._replace(alarms=()) for section in kept]
     notice = highlighted(
         "Public version. It holds what epsilon covers, as far as its section "
         f"“{TITLE}” says, and what is about no record. Left out: "
         f"{'; '.join(left) if left else 'nothing'}."
     )
-    title = kept[0].title if len(kept) == 1 else f"{len(kept)} results"
+    results = [section.title for section in kept if not section.appendix]
+    title = results[0] if len(results) == 1 else f"{len(results)} results"
     last = _box(_limits(kept), kept)
-    return page(
-        f"dpdl: {title}", ABOUT, [*kept, last], foot, "\n".join([notice, *alarms])
-    )
+    top = "\n".join([notice, *map(alarm, warned)])
+    return page(f"dpdl: {title}", ABOUT, [*shown, last], foot, top)
 
 
 def not_covered(sections: Iterable[Section]) -> list[str]:
@@ -90,7 +91,7 @@ def _public(sections: Sequence[Section]) -> list[Section]:
 def _limits(sections: Sequence[Section]) -> list[str]:
     return _once(
         [
-            *(section.alarms for section in sections),
+            *([one.text for one in section.alarms] for section in sections),
             *(section.limits for section in sections),
         ]
     )

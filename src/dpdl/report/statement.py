@@ -13,8 +13,9 @@ from dpdl.algorithms import make, named
 from dpdl.folder.ledger_cost import relation_of
 from dpdl.folder.summary import Summary
 from dpdl.privacy.threats import Threat
+from dpdl.report.alarms import Alarm
 from dpdl.report.coverage import file_name
-from dpdl.report.document import Alarm, Block, Chapter, Document, Grid, Items, Words
+from dpdl.report.document import Block, Chapter, Document, Grid, Items, Words
 from dpdl.report.risk_numbers import best_guess, up
 from dpdl.report.statement_evidence import Evidence
 from dpdl.report.statement_messages import left, receivers
@@ -85,26 +86,29 @@ def statement(found: Evidence, version: str, date: str) -> Document:
 
 def alarms(found: Evidence) -> list[Alarm]:
     """What must be read first."""
-    sentences = []
+    warnings = []
     if not found.secure:
-        sentences.append(
+        text = (
             "This run protects nobody. Its noise is drawn from a seed, and whoever "
             "knows the seed subtracts it. The numbers below say what the same run "
             "would be worth with secret noise (--randomness secure)."
         )
+        warnings.append(Alarm(text, "No privacy: the noise is not secret"))
     if disputed := found.disputed():
         names = ", ".join(map(listener_words, disputed))
-        sentences.append(
+        text = (
             f"The ledger and the result of this run disagree about {names}: nothing is "
             "proven there."
         )
+        warnings.append(Alarm(text, "The files contradict each other"))
     first = found.listeners[0]
     if first not in disputed and not found.proven(first).bounded:
-        sentences.append(
+        text = (
             f"Nothing is proven against {listener_words(first)}, for whom the noise of "
             "this run was made."
         )
-    return [Alarm(text) for text in sentences]
+        warnings.append(Alarm(text, "No privacy is proven"))
+    return warnings
 
 
 def listener_words(listener: Threat) -> str:
