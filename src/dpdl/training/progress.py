@@ -105,8 +105,12 @@ def progress_of(plan: Plan, asked: bool | None) -> RunProgress:
 
     True: shown anywhere, in a log as plain lines; False: never; None: if a person looks on.
     """
-    hidden = asked is False or (asked is None and not watched())
-    return RunProgress(plan, hidden, log=asked is True)
+    return RunProgress(plan, hidden=not shows(asked), log=asked is True)
+
+
+def shows(asked: bool | None) -> bool:
+    """Whether anything is shown; None: if a person looks on."""
+    return watched() if asked is None else asked
 
 
 @final

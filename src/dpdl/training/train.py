@@ -38,7 +38,7 @@ from dpdl.training.interrupt import interruptible
 from dpdl.training.loop import Job, Loop, Place, Watch
 from dpdl.training.meeting import Met, chosen_folder, meet
 from dpdl.training.placement import Placement, placement_of
-from dpdl.training.progress import progress_of
+from dpdl.training.progress import progress_of, shows
 from dpdl.training.recording import RecordingRequest, check, recording_request_in
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport
@@ -100,6 +100,7 @@ def train(
     """
     p = plan(
         experiment,
+        progress=shows(progress),
         data=data,
         model=model,
         graph=graph,
@@ -140,6 +141,7 @@ def resume(
     """
     p = replan(
         Path(run_dir),
+        progress=shows(progress),
         data=data,
         model=model,
         graph=graph,
