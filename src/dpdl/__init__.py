@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpdl.graph import Graph
     from dpdl.tasks.data import Dataset
     from dpdl.tasks.task import Task
+    from dpdl.training.stopping import Stop
     from dpdl.training.train import Result, resume, train
 
 _HOME = {
@@ -31,6 +32,7 @@ _HOME = {
     "PrivacyRefused": "dpdl.errors",
     "Result": "dpdl.training.train",
     "RunFailed": "dpdl.errors",
+    "Stop": "dpdl.training.stopping",
     "Task": "dpdl.tasks.task",
     "resume": "dpdl.training.train",
     "train": "dpdl.training.train",
@@ -46,6 +48,7 @@ __all__ = [
     "PrivacyRefused",
     "Result",
     "RunFailed",
+    "Stop",
     "Task",
     "__version__",
     "algorithms",

@@ -160,10 +160,9 @@ def _ends(table: ComparisonTable) -> Iterator[str]:
     """Runs that ended early, or failed."""
     for row in table.rows:
         for early in row.stopped:
-            yield (
-                f"{row.algorithm}, seed {early.seed}: stopped after round "
-                f"{early.rounds} of {early.asked}, its budget is spent."
-            )
+            after = f"stopped after round {early.rounds} of {early.asked}"
+            why = early.why or f"{after}, its budget is spent."
+            yield f"{row.algorithm}, seed {early.seed}: {why}"
         for one in row.failed:
             yield f"{row.algorithm}, seed {one.seed} failed: {one.error}"
 

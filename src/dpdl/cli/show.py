@@ -62,6 +62,8 @@ def show_result(result: Result, picture: Path) -> None:
     share = result.timing.evaluation / result.timing.seconds
     table.add("time", f"{s.seconds:.1f} s, {share:.0%} of it evaluation")
     table.show(console)
+    if s.ended_early:
+        console.print(s.ended_early, highlight=False)
     console.print(f"Privacy: {s.privacy_statement}", highlight=False)
     console.print(
         f"Run folder: {s.run_dir}   Curves: {picture}",

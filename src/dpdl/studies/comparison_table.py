@@ -14,7 +14,7 @@ from dpdl.folder.summary import Summary
 from dpdl.planning.noise_rule import rule_of
 from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.threats import threat
-from dpdl.records import Json, JsonObject, Record, key
+from dpdl.records import Json, JsonObject, Record, absent, key
 from dpdl.studies.better_score import lower_is_better, order
 from dpdl.studies.comparison_request import Comparison, Equal
 
@@ -46,11 +46,12 @@ class ScoreOverSeeds(Record):
 @final
 @dataclass(frozen=True)
 class StoppedRun(Record):
-    """A run that ended before its last round, because its budget was spent."""
+    """A run that ended before its last round: its budget was spent, or `why`."""
 
     seed: int
     rounds: int
     asked: int
+    why: str | None = absent()  # of a rule
 
 
 @final
@@ -218,7 +219,8 @@ def _stopped(runs: Sequence[ComparedRun]) -> tuple[StoppedRun, ...]:
     for run in runs:
         seed, asked = run.experiment.seed, run.experiment.rounds
         if run.summary is not None and run.summary.rounds < asked:
-            found.append(StoppedRun(seed, run.summary.rounds, asked))
+            why = run.summary.ended_early
+            found.append(StoppedRun(seed, run.summary.rounds, asked, why))
     return tuple(found)
 
 

@@ -40,6 +40,7 @@ from dpdl.training.meeting import Met, chosen_folder, meet
 from dpdl.training.placement import Placement, placement_of
 from dpdl.training.progress import progress_of, shows
 from dpdl.training.recording import RecordingRequest, check, recording_request_in
+from dpdl.training.stopping import together
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport
 
@@ -85,6 +86,7 @@ def train(
     out: Path | str | None = None,
     placement: str | Placement = "alone",
     watch: Watch | None = None,
+    callbacks: Sequence[Watch] = (),
     record: RecordingRequest | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -94,6 +96,8 @@ def train(
     data sets. `loss` takes outputs and targets of a batch and returns their mean loss; `score` one
     number per record. With `out`, a run folder is written there. `placement` is `alone` or
     `threads:K`; several processes are started by `torchrun -m dpdl run ... --placement gloo`.
+    `watch` and `callbacks` are called after every round with its number and, when it was evaluated,
+    its metrics; one that raises `dpdl.Stop` ends the run after that round.
     `record` writes what leaves in some rounds into the run folder, for attacks. `progress` shows on
     standard error how far the run is: by default where that is a terminal or this is a notebook,
     with True everywhere, with False never.
@@ -113,7 +117,7 @@ def train(
             p,
             out=Path(out) if out else None,
             placement=placement,
-            watch=_both(watch, shown),
+            watch=together(*([watch] if watch else []), *callbacks, shown),
             record=record,
         )
     return _here(result)
@@ -130,6 +134,7 @@ def resume(
     score: Score | RecordScore | None = None,
     placement: str | Placement = "alone",
     watch: Watch | None = None,
+    callbacks: Sequence[Watch] = (),
     rounds: int | None = None,
     progress: bool | None = None,
 ) -> Result:
@@ -156,7 +161,7 @@ def resume(
             out=Path(run_dir),
             again=True,
             placement=placement,
-            watch=_both(watch, shown),
+            watch=together(*([watch] if watch else []), *callbacks, shown),
         )
     return _here(result)
 
@@ -250,18 +255,6 @@ def launch(
     return results[0] if results else None
 
 
-def _both(watch: Watch | None, shown: Watch) -> Watch:
-    """First what the caller gave, then what is shown."""
-    if watch is None:
-        return shown
-
-    def heard(t: int, metrics: Metrics | None) -> None:
-        watch(t, metrics)
-        shown(t, metrics)
-
-    return heard
-
-
 def _ignore(t: int, metrics: Metrics | None) -> None:
     """Nobody watches."""
 
@@ -311,10 +304,12 @@ def _run(p: Plan, job: Job, here: Place) -> Result | Paused | None:
         raise PrivacyRefused(_spent(p, 0))
     place = str(folder.path) if folder else None
     last, timing = loop.metrics[-1], loop.timing()
-    summary = summarise(p, last, loop.charged, place, loop.ledger_head)
+    head = loop.ledger_head
+    summary = summarise(p, last, loop.charged, place, head, loop.ended)
     if folder:
         folder.finish(summary, timing)
-    stopped = _spent(p, loop.end) if loop.end < p.experiment.rounds else None
+    spent = loop.end < p.experiment.rounds and loop.ended is None
+    stopped = _spent(p, loop.end) if spent else None
     return Result(summary, loop.metrics, models, p, timing, stopped)
 
 
