@@ -14,7 +14,7 @@ import dpdl
 SOURCE = Path(dpdl.__file__).parent
 LAYERS = [
     {"cli"},
-    {"studies"},
+    {"studies", "watch"},
     {"report", "audit", "bench", "attacks"},
     {"training", "theory"},
     {"folder"},
@@ -86,7 +86,9 @@ def test_pages_are_made_of_files(file: Path) -> None:
     assert not found
 
 
-@pytest.mark.parametrize("room", ["studies", "report", "audit", "attacks", "bench"])
+@pytest.mark.parametrize(
+    "room", ["studies", "watch", "report", "audit", "attacks", "bench"]
+)
 def test_only_the_command_line_talks_to_a_terminal(room: str) -> None:
     for file in of_room(room):
         assert not {"click", "rich"} & {name.split(".")[0] for name in modules(file)}
@@ -103,7 +105,16 @@ def test_of_training_only_its_progress_is_drawn() -> None:
 
 
 TESTS = Path(__file__).parent
-ALONE = ("report", "studies", "attacks", "folder", "training", "planning", "audit")
+ALONE = (
+    "report",
+    "studies",
+    "watch",
+    "attacks",
+    "folder",
+    "training",
+    "planning",
+    "audit",
+)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +159,8 @@ def test_every_part_has_a_layer() -> None:
 def test_public_names() -> None:
     assert dpdl.__all__ == [
         "Dataset", "DpdlError", "Experiment", "Graph", "InputError", "PrivacyRefused", "Result", "RunFailed", "Stop",
-        "Task", "__version__", "algorithms", "graph", "privacy", "resume", "train",
+        "Task", "__version__", "algorithms", "compare", "graph", "load", "privacy", "resume", "train", "tune",
+        "write_report",
     ]  # fmt: skip
     for name in dpdl.__all__:
         assert getattr(dpdl, name) is not None

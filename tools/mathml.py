@@ -30,11 +30,10 @@ OPERATORS = {
     "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "sim": "∼", "approx": "≈", "in": "∈",
     "notin": "∉", "subset": "⊂", "setminus": "∖", "cup": "∪", "cdot": "·", "times": "×", "pm": "±",
     "to": "→", "gets": "←", "mapsto": "↦", "mid": "∣", "Vert": "‖", "perp": "⊥", "propto": "∝",
-    "ll": "≪", "gg": "≫", "coloneqq": "≔", "eqqcolon": "≕", "iff": "⇔",
 }  # fmt: skip
 BIG = {"sum": "∑", "prod": "∏", "int": "∫"}
-LIMITS = {"max": "max", "min": "min", "sup": "sup", "argmin": "arg min", "lim": "lim"}
-FUNCTIONS = ("log", "ln", "exp", "cos", "sin", "det", "diag", "sign", "Pr")
+LIMITS = {"max": "max", "min": "min", "sup": "sup", "lim": "lim"}
+FUNCTIONS = ("log", "ln", "exp", "cos", "sin", "det")
 ACCENTS = {"tilde": "˜", "hat": "ˆ", "ddot": "¨", "bar": "¯"}
 FENCES = {
     "lvert": ("|", "prefix"), "rvert": ("|", "postfix"),
@@ -68,6 +67,16 @@ SIGNS = {
     ">": "&gt;",
     ":": ":",
 }
+
+
+def characters() -> set[int]:
+    """Every character that a formula may have; single letters are set in the italics of mathematics."""
+    ascii_and_greek = {*range(0x20, 0x7F), *range(0x391, 0x3CA)}
+    italics = {*range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C), ord("ℎ")}
+    tables = (LETTERS, OPERATORS, BIG, LIMITS, ACCENTS, SCRIPT, SIGNS)
+    named = {letter for table in tables for value in table.values() for letter in value}
+    fences = {fence for fence, _ in FENCES.values()}
+    return ascii_and_greek | italics | {ord(c) for c in (named | fences | set("√′ "))}
 
 
 class FormulaError(ValueError):
@@ -106,6 +115,9 @@ class Reader:
         while (token := self._peek()) != end:
             if token is None:
                 raise self._wrong(f"{end.text if end else ''} is missing")
+            named = token.kind == "name" and token.text in {*LIMITS, *FUNCTIONS}
+            if named and parts and not parts[-1].startswith(("<mo", "<mspace")):
+                parts.append(_space(SPACES[","]))
             parts.append(self._scripted())
         if end is not None:
             self._take()
@@ -231,7 +243,6 @@ class Reader:
             "text": lambda: (
                 f"<mtext>{escape(self._words()).replace(' ', chr(0xA0))}</mtext>"
             ),
-            "code": lambda: f'<mtext class="code">{escape(self._words())}</mtext>',
             "operatorname": self._name,
             "mathrm": self._name,
             "mathcal": lambda: f"<mi>{''.join(SCRIPT[c] for c in self._words())}</mi>",

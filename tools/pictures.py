@@ -21,7 +21,8 @@ LAYERS = [
     (
         "show",
         {
-            "studies": "what a command does: comparisons, searches, attacks, the paper's cells"
+            "studies": "what a command does: comparisons, searches, attacks",
+            "watch": "a live page about runs",
         },
     ),
     (

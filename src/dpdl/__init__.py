@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from dpdl.errors import DpdlError, InputError, PrivacyRefused, RunFailed
     from dpdl.experiment.experiment import Experiment
     from dpdl.graph import Graph
+    from dpdl.studies.notebook import compare, tune, write_report
     from dpdl.tasks.data import Dataset
     from dpdl.tasks.task import Task
+    from dpdl.training.load import load
     from dpdl.training.stopping import Stop
     from dpdl.training.train import Result, resume, train
 
@@ -34,8 +36,12 @@ _HOME = {
     "RunFailed": "dpdl.errors",
     "Stop": "dpdl.training.stopping",
     "Task": "dpdl.tasks.task",
+    "compare": "dpdl.studies.notebook",
+    "load": "dpdl.training.load",
     "resume": "dpdl.training.train",
     "train": "dpdl.training.train",
+    "tune": "dpdl.studies.notebook",
+    "write_report": "dpdl.studies.notebook",
 }
 _MODULES = ("algorithms", "graph", "privacy")
 
@@ -52,10 +58,14 @@ __all__ = [
     "Task",
     "__version__",
     "algorithms",
+    "compare",
     "graph",
+    "load",
     "privacy",
     "resume",
     "train",
+    "tune",
+    "write_report",
 ]
 
 

@@ -82,11 +82,18 @@ def test_the_own_gradient_has_noise_and_weight_decay() -> None:
     decayed, _ = Still(0.1, weight_decay=0.5).own_gradient(x, batches, net, grad, 1)
     assert torch.equal(decayed, plain + 0.5 * x)
     assert torch.equal(plain, grad.own(x, batches, net.selves, 1).private)
-    assert set(info.values) == {"train_loss", "clip_fraction", "broken_gradients"}
+    assert set(info.values) == {
+        "train_loss",
+        "clip_fraction",
+        "gradient_norm",
+        "broken_gradients",
+    }
 
 
 # ------------------------------------------------------------------ diagnostics
-def about(loss: float, samples: int, clipped: int = 0, broken: int = 0) -> Clipped:
+def about(
+    loss: float, samples: int, clipped: int = 0, broken: int = 0, length: float = 0.5
+) -> Clipped:
     return Clipped(
         torch.zeros(1),
         loss=loss,
@@ -94,6 +101,7 @@ def about(loss: float, samples: int, clipped: int = 0, broken: int = 0) -> Clipp
         clipped=clipped,
         pieces=samples,
         broken=broken,
+        length=length,
     )
 
 
@@ -104,8 +112,11 @@ def answers_of(net: Net, found: list[Clipped]) -> Answers:
 
 def test_losses_are_of_own_models_and_counts_of_all_answers() -> None:
     net = Net(ring(3))  # everybody answers everybody: nine visits
-    found = [about(10.0 * k, 5, clipped=k % 3, broken=1) for k in range(9)]
+    found = [
+        about(10.0 * k, 5, clipped=k % 3, broken=1, length=float(k)) for k in range(9)
+    ]
     values = batch_info(answers_of(net, found), net)
+    assert values["gradient_norm"].tolist() == [0.0, 4.0, 8.0]
     assert values["train_loss"].tolist() == [0.0, 8.0, 16.0]
     assert values["clip_fraction"].tolist() == pytest.approx([3 / 15] * 3)
     assert values["broken_gradients"].tolist() == [3, 3, 3]
@@ -115,6 +126,7 @@ def test_an_empty_batch_has_no_loss_and_no_fraction() -> None:
     net = Net(ring(3))
     values = batch_info(answers_of(net, [about(0.0, 0)] * 9), net)
     assert all(map(math.isnan, values["train_loss"].tolist()))
+    assert all(map(math.isnan, values["gradient_norm"].tolist()))
     assert all(map(math.isnan, values["clip_fraction"].tolist()))
     assert values["broken_gradients"].tolist() == [0, 0, 0]
 

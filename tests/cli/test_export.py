@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdl import Experiment, train
 from tests.commands import dpdl
 from tests.folder.measured import RUN
 
@@ -43,7 +44,11 @@ def test_a_place_can_be_named(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["run", "--to", "excel"], "Allowed: csv, tensorboard"),
+        (["run", "--to", "excel"], "Allowed: csv, model, tensorboard"),
+        (["run", "--agent", "1"], "add --to model"),
+        (["run", "--to", "model", "--agent", "9"], "from 0 to 2, not 9"),
+        (["run", "--to", "model"], "no checkpoint of round 4 for all its agents"),
+        (["nowhere", "--to", "model"], "holds no run"),
         (["nowhere"], "holds no run"),
     ],
 )
@@ -60,3 +65,30 @@ def test_a_run_without_an_evaluated_round_is_refused(monkeypatch, capsys) -> Non
     code, _, err = dpdl(monkeypatch, capsys, "export", "run")
     assert code == 2
     assert "has no evaluated round yet" in err
+
+
+def test_a_model_is_written_beside_the_run(monkeypatch, capsys) -> None:
+    shared = {"dataset": "digits", "agents": 3, "batch": 8, "rounds": 1, "sigma": 1.0}
+    train(Experiment(**shared), out="trained")
+    code, out, _ = dpdl(monkeypatch, capsys, "export", "trained", "--to", "model")
+    files = "model.safetensors, README.md, load_model.py"
+    assert (code, out) == (0, f"Model: trained/model ({files})\n")
+    words = ["export", "trained", "--to", "model", "--agent", "2"]
+    words += ["--out", "two", "--json"]
+    code, out, _ = dpdl(monkeypatch, capsys, *words)
+    assert code == 0
+    assert json.loads(out) == {
+        "folder": "two",
+        "files": files.split(", "),
+        "needs": ["torch", "safetensors"],
+        "agent": 2,
+    }
+    assert "the model of agent 2" in Path("two/README.md").read_text("utf-8")
+
+
+def test_a_model_of_a_run_that_goes_on_is_refused(monkeypatch, capsys) -> None:
+    Path("run/summary.json").unlink()
+    code, _, err = dpdl(monkeypatch, capsys, "export", "run", "--to", "model")
+    assert code == 2
+    assert "not finished" in err and err.count("\n") == 1
+    assert not Path("run/model").exists()

@@ -81,6 +81,7 @@ def test_the_documented_files_of_a_run_are_the_known_ones() -> None:
         names.TIMING,
         names.METRICS_TABLE,
         names.TENSORBOARD,
+        names.MODEL,
         names.RECORDING,
         names.AUDIT,
         names.ATTACK,

@@ -101,16 +101,19 @@ class Browser:
         return found
 
     def open(self, path: Path, size: tuple[int, int]) -> None:
+        self.visit(path.as_uri(), size)
+
+    def visit(self, url: str, size: tuple[int, int]) -> None:
         width, height = size
         wide = {
             "width": width,
             "height": height,
             "deviceScaleFactor": 1,
-            "mobile": size == PHONE,
+            "mobile": width <= PHONE[0],
         }
         self.call("Emulation.setDeviceMetricsOverride", **wide)
         self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
+        self.call("Page.navigate", url=url)
         while not any(
             event.get("method") == "Page.loadEventFired" for event in self.events
         ):
@@ -123,8 +126,34 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
+    def settle(self) -> None:
+        """Until what a script has asked to draw is drawn."""
+        frame = (
+            "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+        )
+        self.call("Runtime.evaluate", expression=frame, awaitPromise=True)
+
+    def prefer(self, theme: str) -> None:
+        """From the next page on: `light` or `dark`."""
+        wanted = {"name": "prefers-color-scheme", "value": theme}
+        self.call("Emulation.setEmulatedMedia", features=[wanted])
+
+    def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        held = {"button": "left", "buttons": 1, "clickCount": 1}
+        self.mouse("mouseMoved", *start)
+        self.mouse("mousePressed", *start, **held)
+        self.mouse("mouseMoved", *end, **held)
+        self.mouse("mouseReleased", *end, **{**held, "buttons": 0})
+
+    def wheel(self, x: float, y: float, down: float) -> None:
+        self.mouse("mouseWheel", x, y, deltaX=0, deltaY=down)
+
     def press(self, key: str, text: str = "") -> None:
-        code = {"Tab": 9, "Enter": 13}.get(key, 0)
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36}
+        code = codes.get(key, {"ArrowLeft": 37, "ArrowRight": 39}.get(key, 0))
         keys = {"key": key, "windowsVirtualKeyCode": code}
         self.call(
             "Input.dispatchKeyEvent",

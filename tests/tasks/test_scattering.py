@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from dpdl.errors import InputError
-from dpdl.tasks.scattering import CHUNK, Scattering, normalised
+from dpdl.tasks.scattering import CHUNK, FLOOR, Scattering, normalised
 from tests.reference import scattering as reference
 
 
@@ -326,3 +326,15 @@ def test_groups_of_different_sizes_are_refused(groups: int) -> None:
         InputError, match=f"81 channels cannot be split into {groups} equal groups"
     ):
         normalised(torch.zeros(1, 81, 7, 7), groups)
+
+
+def test_differentiable_features_are_the_same_and_have_a_finite_slope_everywhere():
+    transform = Scattering((1, 16, 16))
+    x = torch.rand(3, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    x[0] = 0.0  # every modulus is 0 there
+    x.requires_grad_()
+    found = transform.differentiable(x)
+    torch.testing.assert_close(found.detach(), transform(x), rtol=0, atol=2 * FLOOR)
+    found.square().sum().backward()
+    assert x.grad.isfinite().all()
+    assert x.grad[1:].abs().sum() > 0

@@ -255,9 +255,12 @@ class Stepped(Algorithm):
 
 
 def batch_info(answers: Answers | Asked, net: Net) -> dict[str, Tensor]:
-    """Loss of every agent's own model on its own batch, and what clipping did to its answers."""
+    """Of every agent's own model on its own batch: loss, and length of the clipped gradient.
+
+    Of all its answers: what clipping did to them.
+    """
     n = len(net.agents)
-    loss = [math.nan] * n
+    loss, length = [math.nan] * n, [math.nan] * n
     clipped, pieces, broken = [0] * n, [0] * n, [0] * n
     visits = answers.visits
     for (i, j), a, about in zip(
@@ -268,9 +271,11 @@ def batch_info(answers: Answers | Asked, net: Net) -> dict[str, Tensor]:
         broken[a] += about.broken
         if i == j and about.samples:
             loss[a] = about.loss / about.samples
+            length[a] = about.length
     share = net.w.new_tensor(clipped) / net.w.new_tensor(pieces)
     return {
         "train_loss": net.w.new_tensor(loss),
         "clip_fraction": share,
+        "gradient_norm": net.w.new_tensor(length),
         "broken_gradients": net.w.new_tensor(broken),
     }

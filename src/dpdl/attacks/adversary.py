@@ -19,16 +19,19 @@ from dpdl.attacks.peel import able, peel
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.recorded import Recording
 from dpdl.attacks.scenarios import AttackCase, Target, target
+from dpdl.attacks.unscatter import unscatter
 from dpdl.attacks.workers import ShareWatch
 from dpdl.errors import InputError, unknown
 from dpdl.tasks.dropout import key_dropout
 from dpdl.tasks.fused.network import Network, understand
+from dpdl.tasks.models import ON_FEATURES
 
 DEFAULTS = {
     "peel": (300, 16),
     "inverting": (1000, 4),
     "dlg": (300, 4),
     "idlg": (300, 4),
+    "unscatter": (150, 4),
 }
 """Iterations and restarts. Peeling gains more from other starts than from more steps."""
 Array = npt.NDArray[np.float32]
@@ -49,6 +52,7 @@ class Knowledge:
     pixels: Pixels
     method: str
     settings: Settings
+    shape: tuple[int, ...] | None = None  # of an image; None: of what the model sees
 
 
 class Rebuilt(NamedTuple):
@@ -69,19 +73,38 @@ def network_of(recording: Recording) -> Network | None:
     return understand(key_dropout(task.module(task.initial)), recording.shape)
 
 
+def sees_features(recording: Recording) -> bool:
+    """Whether the model sees features of images, not their pixels."""
+    return recording.module is None and recording.facts.model in ON_FEATURES
+
+
 def method_of(recording: Recording, method: str, batch: int) -> str:
-    """`auto` peels single images where the network allows it."""
+    """`auto` reads single images off where the network allows it."""
     if method != "auto" and method not in DEFAULTS:
         raise unknown("method", method, ["auto", *DEFAULTS])
-    peels = batch == 1 and able(network_of(recording))
-    if method == "peel" and not peels:
+    scattered = sees_features(recording)
+    possible = batch == 1 and able(network_of(recording))
+    best = "unscatter" if scattered else "peel"
+    if scattered and not (possible and method in ("auto", best)):
         raise InputError(
-            "Method 'peel' reads single images off convolutions with ReLU followed by "
-            "linear layers; take 'inverting'."
+            f"Model {recording.facts.model} sees features, not pixels: method "
+            f"'{best}' rebuilds single images of scatter-linear; other models and "
+            "larger batches on features are not attempted."
+        )
+    if method in ("peel", "unscatter") and not (possible and method == best):
+        raise InputError(
+            f"Method '{method}' reads single images off "
+            f"{READ_OFF[method]}; take 'inverting'."
         )
     if method == "auto":
-        return "peel" if peels else "inverting"
+        return best if possible else "inverting"
     return method
+
+
+READ_OFF = {
+    "peel": "convolutions with ReLU followed by linear layers",
+    "unscatter": "a linear layer on scattering features",
+}
 
 
 def rebuild(known: Knowledge, watch: ShareWatch, aim: Aim = target) -> Rebuilt:
@@ -122,6 +145,11 @@ def _invert(
             network = network_of(recording)
             assert network
             return peel(problem, network, labels, pixels, settings, watch)
+        case "unscatter":
+            network = network_of(recording)
+            assert network and known.shape
+            shape = known.shape
+            return unscatter(problem, network, shape, pixels, settings, watch)
         case "inverting":
             return invert(problem, labels, pixels, settings, watch)
         case "idlg":

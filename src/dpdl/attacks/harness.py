@@ -30,6 +30,7 @@ from dpdl.folder import names
 from dpdl.folder.files import write
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan
+from dpdl.tasks import data as datasets
 from dpdl.tasks import features
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.targets import Classes
@@ -106,15 +107,18 @@ def reconstruct(
     folder = RunFolder(run_dir)
     recording = Recording(folder.recording, model)
     plan = replan(run_dir, data=data, model=model)
-    _refuse_hopeless(recording, plan)
+    _refuse_hopeless(plan)
     chosen = recording.chosen(agents)
     check_invertible(recording.task, recording.shape, recording.facts.classes)
     effort, outcomes = effort or Effort(), []
     pieces = _Pieces(workers or Workers(), together, rebuild)
+    pictures = pictures_of(plan, data)
     for case in cases:
         path = folder.attack / names.reconstructions_of(_name(case, effort, chosen))
         if not path.exists():
-            outcome = _play(recording, plan, case, effort, chosen, pieces, watch(case))
+            outcome = _play(
+                recording, plan, pictures, case, effort, chosen, pieces, watch(case)
+            )
             path.parent.mkdir(exist_ok=True)
             write(path, _packed(outcome))
         outcomes.append(_unpacked(path, case))
@@ -131,31 +135,47 @@ def refuse_other_tasks(plan: Plan) -> None:
         )
 
 
-def _refuse_hopeless(recording: Recording, plan: Plan) -> None:
-    """Refuse runs whose records nobody knows, models that see no pixels, and other tasks."""
+def _refuse_hopeless(plan: Plan) -> None:
+    """Refuse runs whose records nobody knows, and other tasks."""
     refuse_other_tasks(plan)
     if not plan.randomness.repeatable:
         raise InputError(
             "A run with secure randomness cannot be scored: nobody knows any more "
             "which records it used."
         )
-    if recording.module is None and recording.facts.model in features.MODELS:
+
+
+def pictures_of(plan: Plan, data: Dataset | None = None) -> Dataset:
+    """The data set whose records are images; a model on features sees another one.
+
+    `data` is the one that was given to the run as an object, if it was.
+    """
+    seen = plan.data
+    if not seen.name.endswith(features.SUFFIX):
+        return seen
+    found = data or datasets.load(plan.experiment.dataset)
+    if not torch.equal(found.y, seen.y):
         raise InputError(
-            f"Model {recording.facts.model} sees features, not pixels; pictures "
-            "from features are not attempted. Features hide nothing: the gradient of a "
-            "linear layer gives those of a single record away exactly."
+            f"The images that {seen.name} was made of are not those of {found.name}; "
+            "give the data of the run."
         )
+    return found
 
 
-def truth_of(plan: Plan, case: AttackCase, agent: int) -> tuple[Tensor, Tensor]:
-    """The records that the attacked message is about.
+def truth_of(
+    plan: Plan, case: AttackCase, agent: int, pictures: Dataset | None = None
+) -> tuple[Tensor, Tensor]:
+    """The records that the attacked message is about; their images in `pictures`, if given.
 
     The experimenter knows them, no adversary does.
     """
     site = plan.everybody
     played = site if case.batch is None else with_batches_of(site, case.batch)
     batch = played.batches(torch.tensor([agent]), case.round)[0]
-    return batch.x.float(), batch.y
+    if pictures is None or pictures is plan.data:
+        return batch.x.float(), batch.y
+    rows = torch.from_numpy(played.drawn(agent, case.round))
+    return pictures.inputs(pictures.x[rows], torch.float32), batch.y
 
 
 @final
@@ -183,13 +203,14 @@ class _Pieces:
 def _play(
     recording: Recording,
     plan: Plan,
+    pictures: Dataset,
     case: AttackCase,
     effort: Effort,
     agents: tuple[int, ...],
     pieces: _Pieces,
     watch: ShareWatch,
 ) -> Reconstructions:
-    truths = [truth_of(plan, case, agent) for agent in agents]
+    truths = [truth_of(plan, case, agent, pictures) for agent in agents]
     smallest = min(len(y) for _, y in truths)
     if smallest == 0:
         raise InputError(
@@ -206,9 +227,10 @@ def _play(
         agents,
         smallest,
         true_labels.numpy() if case.labels == "known" else None,
-        pixels_of(plan.data),
+        pixels_of(pictures),
         method,
         effort.settings(method),
+        pictures.shape,
     )
     rebuilt = pieces.rebuild(known, watch)
     images = torch.from_numpy(rebuilt.images)

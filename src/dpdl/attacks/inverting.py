@@ -162,6 +162,17 @@ def angle(g: Tensor, direction: Tensor) -> Tensor:
     return 1 - cosine
 
 
+def relative(found: Tensor, wanted: Tensor) -> Tensor:
+    """Squared distance over squared length, per target."""
+    length = wanted.square().flatten(1).sum(1).clamp(min=1e-30)
+    return (found - wanted).square().flatten(1).sum(1) / length
+
+
+def falling(k: int, settings: Settings) -> float:
+    """The share of the step size in iteration k: from 1 to nearly 0, along a cosine."""
+    return 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
+
+
 def start(shape: Sequence[int], targets: int, settings: Settings) -> Tensor:
     """Noise in [0, 1] for every restart, the same for every target, whichever are attacked."""
     draw = torch.Generator().manual_seed(settings.seed)

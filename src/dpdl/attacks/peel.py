@@ -13,7 +13,6 @@ image.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
@@ -28,8 +27,10 @@ from dpdl.attacks.inverting import (
     Settings,
     angle,
     best,
+    falling,
     one_hot,
     prior,
+    relative,
     start,
 )
 from dpdl.attacks.pixels import Pixels
@@ -190,13 +191,13 @@ def _input_of(
     lr = STEP["layer" if pixels is None else "image"]
     optimizer = torch.optim.Adam([h], lr)
     for k in range(settings.iterations):
-        optimizer.param_groups[0]["lr"] = lr * _cosine(k, settings)
+        optimizer.param_groups[0]["lr"] = lr * falling(k, settings)
         optimizer.zero_grad()
         out, which, patches = many.forward(h)
-        objective = _relative(out, a)
+        objective = relative(out, a)
         if pixels is None:
             g = many.gradient(slope, which, patches)[0]
-            objective = OUTPUT * objective + _relative(g, many.seen)
+            objective = OUTPUT * objective + relative(g, many.seen)
         else:
             objective = objective + prior(h[:, None], pixels, settings)
         objective.sum().backward()
@@ -214,17 +215,6 @@ def _input_of(
     )
 
 
-def _relative(found: Tensor, wanted: Tensor) -> Tensor:
-    """Squared distance over squared length, per target."""
-    length = wanted.square().flatten(1).sum(1).clamp(min=1e-30)
-    return (found - wanted).square().flatten(1).sum(1) / length
-
-
-def _cosine(k: int, settings: Settings) -> float:
-    """The share of the step size in iteration k: from 1 to nearly 0."""
-    return 0.5 * (1 + math.cos(math.pi * k / settings.iterations))
-
-
 def _together(
     problem: Problem,
     layers: Sequence[Layer],
@@ -240,13 +230,13 @@ def _together(
     x = x.clone().requires_grad_()
     optimizer = torch.optim.Adam([x], STEP["all"])
     for k in range(settings.iterations):
-        optimizer.param_groups[0]["lr"] = STEP["all"] * _cosine(k, settings)
+        optimizer.param_groups[0]["lr"] = STEP["all"] * falling(k, settings)
         optimizer.zero_grad()
         h = x[:, 0]
         for layer in layers:
             h = layer.forward(h.view(len(h), *layer.shape))[0]
         aside = angle(problem.gradient(x, y), problem.directions)
-        fit = aside + _relative(h.flatten(1), a)
+        fit = aside + relative(h.flatten(1), a)
         objective = fit + prior(x, pixels, settings)
         objective.sum().backward()
         optimizer.step()

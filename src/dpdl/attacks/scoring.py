@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dpdl.attacks import labels as recovery
-from dpdl.attacks.harness import Reconstructions
+from dpdl.attacks.harness import Reconstructions, pictures_of
 from dpdl.attacks.image_scores import ImageScore, paired_test, pixels_of, score, trivial
 from dpdl.attacks.pixels import Pixels
 from dpdl.folder.attack_facts import CaseScores, TrivialScores
@@ -21,6 +21,7 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.threats import EAVESDROPPER
+from dpdl.tasks.data import Dataset
 
 
 @final
@@ -54,12 +55,17 @@ class Attacked:
     @cached_property
     def pixels(self) -> Pixels:
         """How pixels became numbers."""
-        return pixels_of(self.plan.data)
+        return pixels_of(self.pictures)
+
+    @cached_property
+    def pictures(self) -> Dataset:
+        """The data set whose records are images."""
+        return pictures_of(self.plan)
 
     @cached_property
     def mean_image(self) -> Tensor:
         """The mean of the test records: public records like the private ones."""
-        return self.plan.data.inputs(self.plan.data.x_test, torch.float32).mean(0)
+        return self.pictures.inputs(self.pictures.x_test, torch.float32).mean(0)
 
     def rows(self) -> list[CaseScores]:
         """One row per case."""

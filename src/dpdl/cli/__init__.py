@@ -42,9 +42,13 @@ COMMANDS = {
         "dpdl.cli.report:report",
         "Run folders and attacks as one self-contained HTML page.",
     ),
+    "watch": (
+        "dpdl.cli.watch:watch",
+        "A live page about runs, while they go on or afterwards.",
+    ),
     "export": (
         "dpdl.cli.export:export",
-        "Metrics of a run as a CSV table or for TensorBoard.",
+        "Metrics of a run as a CSV table or for TensorBoard, or its model.",
     ),
     "audit": (
         "dpdl.cli.audit:audit",

@@ -55,7 +55,7 @@ GRAPH, AGENTS = "bipartite", 10
     "--method",
     default="auto",
     show_default=True,
-    help="auto, peel, inverting, dlg, idlg",
+    help="auto, peel, unscatter, inverting, dlg, idlg",
 )
 @click.option(
     "--iterations",

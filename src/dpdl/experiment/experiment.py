@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, Unpack, final
 
 from dpdl import algorithms
 from dpdl.errors import InputError, unknown
@@ -31,6 +31,7 @@ from dpdl.records import Json, JsonObject, written
 
 if TYPE_CHECKING:
     from dpdl.algorithms import Algorithm
+    from dpdl.experiment.typed_options import ExperimentOptions
 
     class _Name:
         """For type checkers: a name, which may be given as an algorithm."""
@@ -46,7 +47,8 @@ Class = TypeVar("Class", bound=type)
 def _sorts_options(cls: Class) -> Class:
     """Let the constructor take the algorithm's options as keywords, and the algorithm as an object.
 
-    Type checkers see the constructor of the dataclass, where these options are in `options`.
+    Type checkers see a constructor with all of them, by `dpdl.experiment.typed_options`. Where
+    only Python looks, in a notebook, the help of every option is in the docstring.
     """
     construct = cls.__init__  # type: ignore[misc]
 
@@ -65,7 +67,13 @@ def _sorts_options(cls: Class) -> Class:
         construct(self, *args, **given, options={**options, **own})
 
     cls.__init__ = sort  # type: ignore[misc]
+    cls.__doc__ = f"{cls.__doc__}\n    Options:\n\n{_listed()}"
     return cls
+
+
+def _listed() -> str:
+    """The shared options, one on a line."""
+    return "\n".join(f"    {name}: {f.metadata['help']}" for name, f in SHARED.items())
 
 
 def _refuse_beside(
@@ -101,6 +109,8 @@ class Experiment(Shared):
 
     if TYPE_CHECKING:
         algorithm: _Name = option("dpdl", "")
+
+        def __init__(self, **options: Unpack[ExperimentOptions]) -> None: ...
     else:
 
         def __getattr__(self, name: str) -> Value:

@@ -30,6 +30,15 @@ STATEMENT = "statement.html"
 RECORDING = "recording"
 ATTACK = "attack"
 
+# ------------------------------------------------------------------ an exported model
+MODEL = "model"
+"""In a run: what `dpdl export --to model` writes."""
+PARAMETERS = "model.safetensors"
+MODEL_CARD = "README.md"
+LOADER = "load_model.py"
+SCATTERING = "scattering.py"
+"""The fixed features, where the model takes them."""
+
 # ------------------------------------------------------------------ a recording
 PUBLIC_FACTS = "public.json"
 RECORDED_ROUNDS = "index.json"

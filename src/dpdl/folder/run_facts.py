@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self, final
 
+from dpdl.folder.form_facts import FormFacts
 from dpdl.records import Json, Record, absent, others
 
 FORMAT = 1
@@ -24,6 +25,8 @@ class RunFacts(Record):
     data_sha256: str | None = absent()
     graph_sha256: str | None = absent()  # of the mixing matrix
     model_shapes: Mapping[str, tuple[int, ...]] | None = absent()  # of its parameters
+    form: FormFacts | None = absent()  # noqa: RUF009, of a record, if no name tells it
+    own_module: str | None = absent()  # class of a module that was given as an object
     site_sha256: Mapping[str, str] | None = (
         absent()
     )  # of the records of agents hosted here

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self, final
 
 from dpdl.errors import InputError
-from dpdl.records import Json, JsonObject, Record
+from dpdl.records import Json, JsonObject, Record, absent
 
 FIELD = "score"
 NAME = "name"
@@ -43,6 +43,9 @@ class AgentScores(Record):
     worst: float  # of the agent that is worst off
     best: float
     average_model: float  # the score of the mean of all models
+    agents: tuple[float, ...] | None = (
+        absent()
+    )  # one by one, rounded; older runs lack it
 
     @property
     def label(self) -> str:
@@ -92,7 +95,7 @@ def _under_its_name(content: JsonObject) -> JsonObject:
     found: JsonObject = {}
     for name, value in content.items():
         if name == FIELD and isinstance(value, dict):
-            statistics = {one: value[one] for one in STATISTICS}
+            statistics = {one: value[one] for one in value if one != NAME}
             found[str(value[NAME])] = statistics
         else:
             found[name] = value

@@ -22,6 +22,7 @@ from dpdl.graph.named import (
     star,
     torus,
 )
+from dpdl.graph.networks import from_networkx
 from dpdl.graph.weights import WEIGHTS
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "erdos_renyi",
     "exponential",
     "from_file",
+    "from_networkx",
     "hypercube",
     "path",
     "ring",

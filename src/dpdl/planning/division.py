@@ -15,6 +15,7 @@ from dpdl.keys import generator
 from dpdl.planning.build import make_algorithm
 from dpdl.planning.site import AgentRecords, EvaluationRecords
 from dpdl.tasks.data import Dataset
+from dpdl.tasks.data.form import Form
 from dpdl.tasks.partition import partition
 from dpdl.tasks.targets import Classes
 
@@ -30,7 +31,13 @@ class Division:
 
     data: Dataset
     parts: Sequence[np.ndarray] = field(repr=False)
+    stored: Form | None = None  # of records that features stand in for
     common_test = True
+
+    @property
+    def form(self) -> Form:
+        """The form of a record as it is stored, before features are computed."""
+        return self.stored or self.data.form
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypedDict, Unpack, final
+from typing import Unpack, final
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from dpdl.planning import brief
 from dpdl.planning.budget import Allowance, Budget, allowance, parse
 from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
 from dpdl.planning.division import Division, divide, shuffled, split
+from dpdl.planning.given import Objects, check_given, graph_of, module_of
 from dpdl.planning.noise_rule import sigma_by_rule
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.planning.public_plan import PublicPlan
@@ -59,6 +60,7 @@ class Plan:
     public: PublicPlan
     source: RecordSource
     randomness: Randomness
+    own_module: str | None = None  # the class of a module that was given as an object
 
     def __repr__(self) -> str:
         return brief.of_plan(self)
@@ -147,24 +149,14 @@ class Plan:
         return self.everybody.batches(agents, t)
 
 
-class Objects(TypedDict, total=False):
-    """Objects that stand in for the names in an experiment."""
-
-    data: Dataset | None
-    model: nn.Module | None
-    graph: Graph | None
-    sites: Sequence[Owner] | None
-    loss: Loss | None
-    score: Score | RecordScore | None
-
-
 def plan(
     experiment: Experiment, *, progress: bool = False, **objects: Unpack[Objects]
 ) -> Plan:
     """The plan of an experiment; objects given here stand in for the names in it."""
+    check_given(experiment, objects)
     data, sites = objects.get("data"), objects.get("sites")
-    model, graph = objects.get("model"), objects.get("graph")
     e = with_sites(experiment, sites).resolved()
+    model, graph = module_of(objects.get("model"), e), graph_of(objects.get("graph"), e)
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
     algorithm = make_algorithm(e)
     algorithm.check(graph)
@@ -191,7 +183,8 @@ def plan(
     most = e.rounds if randomness.repeatable else 4 * e.rounds
     with calibrating(e, progress):
         public = make_public_plan(e, form, task, privacy, budgets, most, validate)
-    return Plan(public, source, randomness)
+    own_module = None if model is None else type(model).__qualname__
+    return Plan(public, source, randomness, own_module)
 
 
 def with_sites(e: Experiment, sites: Sequence[Owner] | None) -> Experiment:
@@ -206,9 +199,10 @@ def _divided(
     e: Experiment, data: Dataset | None, agents: int, named_model: bool, progress: bool
 ) -> Division:
     data = data or datasets.load(e.dataset, progress, predicted(e.predict))
+    stored = data.form
     if named_model and e.model:
         data = features.for_model(e.model, data)
-    return Division(data, split(e, data, agents))
+    return Division(data, split(e, data, agents), stored)
 
 
 def _check_sites(data: Dataset | None, algorithm: Algorithm) -> None:

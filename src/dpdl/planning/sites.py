@@ -141,6 +141,11 @@ def make_sites(
     return replace(sites, declared=_declared(e, sites), bounded=sized)
 
 
+def named_form(e: Experiment) -> Form | None:
+    """How a record looks by the names in an experiment; None: only the records tell."""
+    return datasets.form_of(e.dataset) if e.sites is None else form_at_sites(e)
+
+
 def form_at_sites(e: Experiment) -> Form:
     """How a record looks, from what the experiment says: its shape, or the name of a data set."""
     wanted = predicted(e.predict)

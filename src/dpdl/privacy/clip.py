@@ -28,6 +28,7 @@ class Clipped(NamedTuple):
     clipped: int  # pieces whose gradient was shortened
     pieces: int  # what was clipped: samples or chunks
     broken: int  # pieces whose gradient was not finite
+    length: float = math.nan  # of the gradient, where somebody measured it
 
     def __repr__(self) -> str:
         return f"Clipped(private gradient of {len(self.gradient):,} entries)"

@@ -229,10 +229,12 @@ class Asked:
             result = self._gradient(piece, len(work[piece]))
             about = result._replace(gradient=result.gradient.new_empty(0))
             for k in work[piece]:
+                self._about[number[k]] = about
                 if k in selves:
                     own[selves[k]] = result.gradient
+                    length = float(result.gradient.norm())
+                    self._about[number[k]] = about._replace(length=length)
                 self._perturb(result.gradient, edges[k], into[k])
-                self._about[number[k]] = about
 
         each(answer, work)
         if len(self._about) == len(self._pieces):  # nothing is left to answer

@@ -56,8 +56,8 @@ All other settings stay private.
 """
 FOLDER = (
     "metrics.jsonl and summary.json: training losses, shares of clipped gradients, "
-    "gradients that were not finite, cosines and coefficients. They are computed from "
-    "records without noise.",
+    "gradients that were not finite, lengths of gradients, cosines and coefficients. "
+    "They are computed from records without noise.",
     "state.safetensors: models and momenta. With dpdl a momentum carries a gradient "
     "without noise.",
     "experiment.json: the seed, from which a reproducible run draws batches and noise, "

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from dpdl.report import live_curves
 from dpdl.report.alarms import Alarm, alarm
 from dpdl.report.line_keys import LineKey, line_key
 from dpdl.report.look import SCRIPT, STYLE
@@ -90,6 +91,10 @@ def page(
         for s in sections
     )
     script = f"<script>{SCRIPT}</script>\n" if LIVE in parts else ""
+    style = STYLE
+    if live_curves.FIGURE in parts:
+        script += f"<script>{live_curves.script()}</script>\n"
+        style += live_curves.style()
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -97,7 +102,7 @@ def page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <title>{escape(title)}</title>
-<style>{STYLE}</style>
+<style>{style}</style>
 </head>
 <body>
 <header>

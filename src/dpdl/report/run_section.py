@@ -27,6 +27,7 @@ from dpdl.report.coverage import (
 )
 from dpdl.report.figures import BLUE, INK, ORANGE, draw_graph, draw_partition, save
 from dpdl.report.frontier import styled
+from dpdl.report.live_curves import enlivened, loss_curves, score_curves
 from dpdl.report.page import (
     PagePart,
     Section,
@@ -152,6 +153,8 @@ def _curves(metrics: Measured, tested_in_private: bool) -> list[PagePart]:
             small_picture(save(draw(metrics), path), words, caption)
             for draw, words in shown
         )
+    right = enlivened(right, score_curves(metrics), metrics)
+    wrong = enlivened(wrong, loss_curves(), metrics)
     scores = public(right)
     if tested_in_private:
         scores = private(f"test {score.label} over the rounds (curve)", right)

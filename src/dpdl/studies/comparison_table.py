@@ -17,6 +17,7 @@ from dpdl.privacy.threats import threat
 from dpdl.records import Json, JsonObject, Record, absent, key
 from dpdl.studies.better_score import lower_is_better, order
 from dpdl.studies.comparison_request import Comparison, Equal
+from dpdl.studies.study_cards import of_comparison
 
 ACCURACY = "accuracy"
 """The name of the score in rows of which no run has finished."""
@@ -127,6 +128,9 @@ class ComparisonTable(Record):
     equal: Equal
     megabytes: float | None = key("bytes")
     out: str
+
+    def _repr_html_(self) -> str:
+        return of_comparison(self)
 
 
 # ------------------------------------------------------------------ how it is computed

@@ -22,6 +22,7 @@ from dpdl.report.public_page import not_covered, public_page, whole_page
 from dpdl.report.run_section import of_run
 from dpdl.studies.reproduce.beside_paper import every_cell, measured, rankings
 from dpdl.studies.reproduce.recipes import MODES, is_in_mode
+from dpdl.studies.study_cards import of_page
 from dpdl.tasks.data import NAMES, is_here
 from dpdl.training.train import replan
 
@@ -38,6 +39,9 @@ class WrittenPage(Record):
     sections: tuple[str, ...]  # their titles
     public: bool
     not_covered: tuple[str, ...]  # what it shows, or leaves out, that no epsilon covers
+
+    def _repr_html_(self) -> str:
+        return of_page(self)
 
 
 def make_page(folders: Sequence[Path], out: Path | None, public: bool) -> WrittenPage:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass
-from typing import final
+from typing import Literal, final, get_args
 
 from dpdl import algorithms
 from dpdl.errors import InputError, unknown
@@ -24,7 +24,8 @@ from dpdl.keys import generator
 from dpdl.options import Range, Value, checked, kind
 from dpdl.studies.schedule import Schedule, check_budget, draw
 
-SEARCHES = ("grid", "halving", "random")
+SearchName = Literal["grid", "halving", "random"]
+SEARCHES = get_args(SearchName)
 FACTOR = 3
 FIRST = (
     "lr",

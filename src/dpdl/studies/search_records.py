@@ -13,6 +13,7 @@ from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.records import Record, absent, others
 from dpdl.studies.schedule import Schedule
 from dpdl.studies.search import Search
+from dpdl.studies.study_cards import of_search
 
 
 # ------------------------------------------------------------------ tune.json
@@ -154,3 +155,6 @@ class SearchResult(Record):
     out: str
     plan: tuple[Schedule, ...] | None = absent()  # of a search for a budget
     score_name: str | None = absent()  # None: `accuracy`
+
+    def _repr_html_(self) -> str:
+        return of_search(self)

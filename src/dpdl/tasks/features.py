@@ -20,11 +20,9 @@ from dpdl.errors import InputError
 from dpdl.parallel import each, one_thread_per_operation
 from dpdl.tasks.data import Dataset, cache_dir
 from dpdl.tasks.data.catalogue import CATALOGUE
-from dpdl.tasks.scattering import Scattering, normalised
+from dpdl.tasks.models import ON_FEATURES as MODELS
+from dpdl.tasks.scattering import GROUPS, Scattering, normalised
 
-MODELS = ("scatter-linear", "scatter-cnn")
-"""The models that take features."""
-GROUPS = 27
 SUFFIX = ", scattered"
 VERSION = 1  # of the features, part of the name of their file
 PIECE = 500  # records at a time
@@ -37,13 +35,21 @@ def for_model(model: str, data: Dataset) -> Dataset:
     return scattered(data)
 
 
+def features_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the features of an image of this shape."""
+    return Scattering(shape).out
+
+
+def features(transform: Scattering, images: Tensor) -> Tensor:
+    """The features of images, in the precision that models are trained on."""
+    return normalised(transform(images), GROUPS).to(torch.float16)
+
+
 def scattered(data: Dataset, piece: int = PIECE) -> Dataset:
     """The data set with features in place of records; a core transforms `piece` at a time."""
     transform = Scattering(data.shape)
-    features = _kept if data.name in CATALOGUE else _features
-    x, x_test = (
-        features(data, rows, transform, piece) for rows in (data.x, data.x_test)
-    )
+    found = _kept if data.name in CATALOGUE else _features
+    x, x_test = (found(data, rows, transform, piece) for rows in (data.x, data.x_test))
     return replace(
         data, name=data.name + SUFFIX, x=x, x_test=x_test, mean=(0.0,), std=(1.0,)
     )
@@ -60,8 +66,7 @@ def _fill(
 ) -> None:
     def one(start: int) -> None:
         some = slice(start, start + piece)
-        found = transform(data.inputs(rows[some], torch.float32))
-        out[some] = normalised(found, GROUPS).to(torch.float16)
+        out[some] = features(transform, data.inputs(rows[some], torch.float32))
 
     with one_thread_per_operation():
         each(one, range(0, len(rows), piece))

@@ -15,6 +15,9 @@ from dpdl.objects import load_object
 
 Shape = tuple[int, ...]
 
+ON_FEATURES = ("scatter-linear", "scatter-cnn")
+"""The models that take scattering features in place of pixels."""
+
 
 def lenet(shape: Shape, classes: int) -> nn.Module:
     """Convolutions 6@5x5 and 16@5x5, each with ReLU and 2x2 max-pool, then 120-84-classes.
@@ -114,6 +117,14 @@ def build(name: str, shape: Shape, classes: int, seed: int) -> nn.Module:
             return chosen(shape, classes)
     else:
         raise unknown("model", name, NAMES, also="or your own as module:Class")
+    return made_by(make, f"Model {name!r}", seed)
+
+
+def made_by(make: Callable[[], nn.Module], which: str, seed: int) -> nn.Module:
+    """The module that a class or a function gives without arguments; `which` names it in errors.
+
+    The seed decides its initial parameters.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(digest(seed, "init") % 2**63)
         try:
@@ -122,11 +133,11 @@ def build(name: str, shape: Shape, classes: int, seed: int) -> nn.Module:
             raise
         except Exception as failure:
             raise InputError(
-                f"Model {name!r} cannot be built without arguments: {failure}."
+                f"{which} cannot be built without arguments: {failure}."
             ) from failure
     if not isinstance(module, nn.Module):
         raise InputError(
-            f"Model {name!r} must give a torch.nn.Module, not {type(module).__name__}."
+            f"{which} must give a torch.nn.Module, not {type(module).__name__}."
         )
     return module
 

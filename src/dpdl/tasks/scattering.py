@@ -40,6 +40,10 @@ Shape = tuple[int, ...]
 
 CHUNK = 2**20
 """Pixels of |x * psi| * psi' at once, if all were kept; more would not fit into the cache."""
+GROUPS = 27
+"""Of channels, in which features are normalised."""
+FLOOR = 1e-4
+"""Of a modulus that has to have a gradient."""
 
 
 @final
@@ -96,17 +100,27 @@ class Scattering:
             torch.cat(list(self._orders(padded)), dim=1, out=out[some])
         return out.view(-1, *self.out)
 
-    def _orders(self, x: Tensor) -> Iterator[Tensor]:
+    def differentiable(self, x: Tensor) -> Tensor:
+        """The same features of a few images, with a gradient everywhere.
+
+        A modulus is sqrt(|z|^2 + `FLOOR`^2): it has a slope where z is 0, and differs by at most
+        `FLOOR`.
+        """
+        planes = self._padded(x.reshape(-1, *self.shape[1:]).float())
+        orders = list(self._orders(planes, FLOOR))
+        return torch.cat(orders, dim=1).view(-1, *self.out)
+
+    def _orders(self, x: Tensor, floor: float = 0.0) -> Iterator[Tensor]:
         """S_0, S_1 and S_2 of padded planes (m, h, w), each (m, paths, *out[1:])."""
         yield self._average(x, 0).unsqueeze(1)
         spectrum = torch.fft.fft2(x)
-        first = [_moduli(spectrum, self._wavelets[0, j]) for j in range(self.J)]
+        first = [_moduli(spectrum, self._wavelets[0, j], floor) for j in range(self.J)]
         yield from (self._average(u, j) for j, u in enumerate(first))
         for j, u in enumerate(first[:-1]):
             spectrum = torch.fft.fft2(u)
             coarser = range(j + 1, self.J)
             second = [
-                self._average(_moduli(spectrum, self._wavelets[j, i]), i)
+                self._average(_moduli(spectrum, self._wavelets[j, i], floor), i)
                 for i in coarser
             ]
             yield torch.stack(second, dim=2).flatten(1, 3)
@@ -166,8 +180,8 @@ def normalised(features: Tensor, groups: int) -> Tensor:
     return functional.group_norm(features, groups, eps=1e-8)
 
 
-def _moduli(spectrum: Tensor, bank: Tensor) -> Tensor:
-    """|u * psi_l| at every s-th pixel, (..., L, h / s, w / s).
+def _moduli(spectrum: Tensor, bank: Tensor, floor: float) -> Tensor:
+    """|u * psi_l| at every s-th pixel, (..., L, h / s, w / s); see `FLOOR`.
 
     `spectrum` is the Fourier transform (..., h, w) of u. The transform of every s-th pixel is the
     mean of the s^2 blocks of the whole transform. Blocks are added up first, so the inverse
@@ -185,7 +199,10 @@ def _moduli(spectrum: Tensor, bank: Tensor) -> Tensor:
         mean.addcmul_(block, psi)
     y = torch.fft.ifft2(torch.view_as_complex(mean))
     # Twice as fast as y.abs().
-    modulus: Tensor = y.real.square().addcmul_(y.imag, y.imag).sqrt_()
+    square = y.real.square().addcmul_(y.imag, y.imag)
+    if floor:
+        square = square + floor**2
+    modulus: Tensor = square.sqrt_()
     return modulus
 
 

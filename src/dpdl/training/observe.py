@@ -19,6 +19,8 @@ from dpdl.tasks.scores import Score
 from dpdl.tasks.task import Task
 
 TEST_CHUNK = 250
+DIGITS = 5
+"""Of a single agent's score in a file, where 200 agents make a line of 2,000 characters."""
 
 
 class Examiner:
@@ -112,7 +114,8 @@ def agent_scores(score: Score, values: Tensor, average: float) -> AgentScores:
     """Statistics of the scores of all agents; `average` is that of their average model."""
     lowest, highest = float(values.min()), float(values.max())
     ends = (highest, lowest) if score.lower_is_better else (lowest, highest)
-    return AgentScores(score.name, float(values.mean()), *ends, average)
+    each_one = tuple(float(f"{value:.{DIGITS}g}") for value in values.tolist())
+    return AgentScores(score.name, float(values.mean()), *ends, average, each_one)
 
 
 def consensus_distance(models: Tensor) -> float:

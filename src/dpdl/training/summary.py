@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,7 +22,10 @@ def summarise(
     ledger_head: str | None = None,
     ended: str | None = None,
 ) -> Summary:
-    """The summary of a run of which `charged` rounds count for privacy; `ended`: why it ended early."""
+    """The summary of a run of which `charged` rounds count for privacy.
+
+    `ended` says why a rule or a callback ended it early.
+    """
     e, stated, declared = plan.experiment, plan.stated, plan.privacy.records
     return Summary(
         algorithm=e.algorithm,
@@ -34,7 +38,7 @@ def summarise(
         parameters=plan.task.size,
         sigma=plan.privacy.sigma,
         delta=e.delta,
-        score=last.score,
+        score=replace(last.score, agents=None),
         train_loss=last.train_loss.mean,
         consensus_distance=last.consensus_distance,
         epsilon=stated.epsilons(charged),

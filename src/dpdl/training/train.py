@@ -6,13 +6,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from torch import Tensor, nn
 
 from dpdl import __version__
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.experiment.experiment import Experiment
+from dpdl.folder.form_facts import FormFacts
 from dpdl.folder.ledger import LEDGER, going_on
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_facts import FORMAT, RunFacts
@@ -20,16 +21,17 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_hash
 from dpdl.folder.states import States
 from dpdl.folder.summary import Summary, Timing
-from dpdl.graph import Graph
 from dpdl.net import Observer
 from dpdl.parallel import one_thread_per_operation
-from dpdl.planning.plan import Objects, Plan, plan
+from dpdl.planning.given import GivenGraph, GivenModel, Objects
+from dpdl.planning.plan import Plan, plan
+from dpdl.planning.sites import named_form
 from dpdl.privacy.declared import EXACT
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.data.site_records import Owner
 from dpdl.tasks.losses import Loss
 from dpdl.tasks.scores import RecordScore, Score
-from dpdl.training import brief
+from dpdl.training import brief, card
 from dpdl.training.class_counts import keep_class_counts
 from dpdl.training.control import Control
 from dpdl.training.extend import extended, pinned
@@ -38,11 +40,15 @@ from dpdl.training.interrupt import interruptible
 from dpdl.training.loop import Job, Loop, Place, Watch
 from dpdl.training.meeting import Met, chosen_folder, meet
 from dpdl.training.placement import Placement, placement_of
+from dpdl.training.plot import plot
 from dpdl.training.progress import progress_of, shows
 from dpdl.training.recording import RecordingRequest, check, recording_request_in
 from dpdl.training.stopping import together
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 """Where experiment.json has the hashes of the records of the agents that were hosted there."""
 
@@ -61,8 +67,18 @@ class Result:
     def __repr__(self) -> str:
         return brief.of_result(self)
 
+    def _repr_html_(self) -> str:
+        return card.of_result(self)
+
+    def plot(self) -> Figure:
+        """Score, loss and epsilon over the rounds; needs matplotlib. No epsilon covers the loss."""
+        return plot(self.metrics, repr(self))
+
     def module(self, agent: int | None = None) -> nn.Module:
-        """The trained module of an agent, or the average of all."""
+        """The trained module of an agent, or the average of all.
+
+        It takes inputs as training saw them, scaled; `dpdl.load` gives one that scales them itself.
+        """
         row = self.models.mean(dim=0) if agent is None else self.models[agent]
         return self.plan.task.module(row)
 
@@ -78,8 +94,8 @@ def train(
     experiment: Experiment,
     *,
     data: Dataset | None = None,
-    model: nn.Module | None = None,
-    graph: Graph | None = None,
+    model: GivenModel | None = None,
+    graph: GivenGraph | None = None,
     sites: Sequence[Owner] | None = None,
     loss: Loss | None = None,
     score: Score | RecordScore | None = None,
@@ -92,6 +108,8 @@ def train(
 ) -> Result:
     """Train, with the experiment's names or with your own objects in their place.
 
+    `model` is a module, or a class or a function that gives one; `graph` a `dpdl.Graph`, or an
+    undirected one of networkx.
     `data` is divided among the agents; `sites` are the records of every agent instead, as files or
     data sets. `loss` takes outputs and targets of a batch and returns their mean loss; `score` one
     number per record. With `out`, a run folder is written there. `placement` is `alone` or
@@ -127,8 +145,8 @@ def resume(
     run_dir: Path | str,
     *,
     data: Dataset | None = None,
-    model: nn.Module | None = None,
-    graph: Graph | None = None,
+    model: GivenModel | None = None,
+    graph: GivenGraph | None = None,
     sites: Sequence[Owner] | None = None,
     loss: Loss | None = None,
     score: Score | RecordScore | None = None,
@@ -323,12 +341,15 @@ def _spent(p: Plan, end: int) -> str:
 
 def _facts(p: Plan) -> RunFacts:
     """What is written when a run starts, and compared when it is resumed."""
+    form = None if p.source.form == named_form(p.experiment) else p.source.form
     return RunFacts(
         format=FORMAT,
         version=__version__,
         data_sha256=p.source.fingerprint,
         graph_sha256=graph_hash(p.graph),
         model_shapes={name: tuple(of) for name, of in p.task.shapes.items()},
+        form=form and FormFacts.of(form),
+        own_module=p.own_module,
         experiment=p.experiment.to_json(),
     )
 

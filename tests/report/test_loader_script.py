@@ -1,0 +1,87 @@
+"""The script of an exported model says what it takes, and is Python that runs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from dpdl.folder.form_facts import FormFacts
+from dpdl.report.loader_script import ExportedLayers, loader_script, scattering_script
+from dpdl.tasks.scattering import Scattering
+
+PIXELS = FormFacts((3, 4, 4), "uint8", (0.5, 0.4, 0.3), (0.1, 0.2, 0.3), "2 classes")
+LAYERS = ExportedLayers(
+    form=PIXELS,
+    outputs=2,
+    dtype="float32",
+    feature_groups=None,
+    calls=["nn.Flatten()", "nn.Linear(48, 2)"],
+    model="mlp",
+)
+
+
+def executed(layers: ExportedLayers) -> dict:
+    names = {"__name__": "load_model", "__file__": "load_model.py"}
+    exec(compile(loader_script(layers), "load_model.py", "exec"), names)
+    return names
+
+
+def test_pixels_are_scaled_by_channel() -> None:
+    model = executed(LAYERS)["Model"]()
+    seen = []
+    model.layers = nn.Module()
+    model.layers.forward = lambda x: seen.append(x)
+    pixels = torch.arange(96).view(2, 3, 4, 4).to(torch.uint8)
+    model(pixels)
+    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (PIXELS.mean, PIXELS.std))
+    torch.testing.assert_close(seen[0], (pixels / 255 - mean) / std)
+
+
+@pytest.mark.parametrize(
+    "records", [torch.zeros(2, 3, 4, 4), torch.zeros(2, 4, 4, dtype=torch.uint8)]
+)
+def test_another_unit_or_shape_is_refused(records: torch.Tensor) -> None:
+    model = executed(LAYERS)["Model"]()
+    with pytest.raises(ValueError, match="uint8 pixels from 0 to 255"):
+        model(records)
+
+
+def test_numbers_are_used_as_they_are_in_the_type_of_the_model() -> None:
+    form = FormFacts((8,), "float32", (0.0,), (1.0,), "2 numbers")
+    calls = ["nn.Linear(8, 2)"]
+    layers = replace(LAYERS, form=form, dtype="float64", calls=calls)
+    model = executed(layers)["Model"]()
+    x = torch.randn(3, 8)
+    assert torch.equal(model(x), model.layers(x.double()))
+
+
+def test_flat_pixels_have_one_scale_or_one_each() -> None:
+    form = FormFacts((2,), "uint8", (0.5, 0.0), (1.0, 0.5), "2 classes")
+    model = executed(replace(LAYERS, form=form, calls=["nn.Identity()"]))["Model"]()
+    found = model(torch.tensor([[255, 0], [0, 255]], dtype=torch.uint8))
+    torch.testing.assert_close(found, torch.tensor([[0.5, 0.0], [-0.5, 2.0]]))
+
+
+def test_a_class_of_ones_own_is_imported() -> None:
+    layers = replace(LAYERS, calls=None, model="mine.nets:Net.Inner")
+    script = loader_script(layers)
+    assert "from mine.nets import Net\n" in script
+    assert "self.layers = Net.Inner().to(torch.float32)" in script
+    assert layers.needs == ("torch", "safetensors", "mine.nets")
+    assert "and your own mine.nets" in script
+
+
+def test_the_features_need_torch_alone(tmp_path, monkeypatch) -> None:
+    (tmp_path / "scattering_copied.py").write_text(scattering_script(), "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "dpdl." not in scattering_script().replace("Taken from dpdl.", "")
+    import scattering_copied  # type: ignore[import-not-found]
+
+    x = torch.rand(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    copied = scattering_copied.Scattering((1, 8, 8))(x)
+    assert torch.equal(copied, Scattering((1, 8, 8))(x))
+    monkeypatch.delitem(sys.modules, "scattering_copied")
