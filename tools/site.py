@@ -21,6 +21,9 @@ FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL
 )
 """What the extension arithmatex leaves of a formula in a page."""
+TAG = re.compile(r"<[^>]*>")
+WIDE = 24
+"""Characters of a formula in a line of text that may not fit on a phone."""
 CODE = re.compile(r"(?<!<pre>)<code>([^<]*)</code>")
 WORD = re.compile(r"\S{1,34}(?!\S)")
 """A word so short that it fits on a phone."""
@@ -56,7 +59,10 @@ def on_post_build(config: Any, **_: Any) -> None:
 def _set(found: re.Match[str]) -> str:
     block = found[2] == "["
     formula = mathml(unescape(found[3]), block=block)
-    return f'<div class="formula">{formula}</div>' if block else formula
+    if block:
+        return f'<div class="formula">{formula}</div>'
+    shown = TAG.sub("", formula)
+    return formula if len(shown) < WIDE else f'<span class="wide">{formula}</span>'
 
 
 def _together(found: re.Match[str]) -> str:
