@@ -59,3 +59,10 @@ def test_an_alarm_is_the_first_thing_on_a_phone(
         "return [box.getBoundingClientRect().top, getComputedStyle(box).borderLeftColor]; })()"
     )
     assert top < NARROW[1] and colour == "rgb(179, 38, 30)"
+    head, sign, weight = browser.ask(
+        "(() => { const head = document.querySelector('.alarm .head'); return ["
+        "head.textContent, head.querySelector('svg').getBoundingClientRect().width, "
+        "getComputedStyle(head).fontWeight]; })()"
+    )
+    assert head == "No privacy: the noise is not secret", "not by its colour alone"
+    assert sign > 15 and weight == "700"

@@ -37,6 +37,22 @@ def test_a_cell_comes_back_from_json(proven: Epsilon) -> None:
     assert before.cell == CELL
 
 
+@pytest.mark.parametrize(
+    ("proven", "holds"),
+    [
+        (Epsilon(0.5), True),
+        (Epsilon(0.5001), True),
+        (Epsilon(0.51), False),
+        (UNBOUNDED, False),
+        (UNKNOWN, False),
+    ],
+)
+def test_a_cell_is_proven_if_its_runs_prove_its_epsilon(
+    proven: Epsilon, holds: bool
+) -> None:
+    assert row(epsilon=0.5, proven=proven).is_proven == holds
+
+
 def test_a_ranking_comes_back_from_json() -> None:
     found = json.loads(json.dumps(RANKING.to_json()))
     assert list(found)[:6] == ["mode", *CELL._fields[:-1]]

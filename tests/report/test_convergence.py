@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from PIL import Image
 
 from dpdl.errors import InputError
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.report.compared_cells import MeasuredCell
-from dpdl.report.comparison_curves import COLOURS
 from dpdl.report.convergence import (
-    DASHES,
     band_of,
     convergence_figure,
     draw_convergence,
     ordered,
 )
+from dpdl.report.lines import LOOKS
 from dpdl.report.paper_tables import of_mode
 from tests.report.cells import CELL, FIVE, cell, curve, enter, made, part
 from tests.report.parsing import images, parsed
@@ -47,9 +47,9 @@ def test_there_is_one_panel_for_each_place_with_a_curve() -> None:
     rows += [line("dp-cga", agents=10, epsilon=0.25)]
     figure = figure_of(rows)
     assert titles(figure) == [
-        *(f"10 agents, epsilon {e}" for e in ("0.25", "0.5", "1")),
-        *(f"20 agents, epsilon {e}" for e in ("0.25", "0.5", "1")),
-        "30 agents, epsilon 0.5",
+        *(f"10 agents, epsilon {e} (claimed)" for e in ("0.25", "0.5", "1")),
+        *(f"20 agents, epsilon {e} (claimed)" for e in ("0.25", "0.5", "1")),
+        "30 agents, epsilon 0.5 (claimed)",
     ]
     figure.draw_without_rendering()
     left, top = np.array(
@@ -135,9 +135,15 @@ def test_every_algorithm_has_a_colour_and_a_dash_of_its_own_everywhere() -> None
             "also where another one is missing"
         )
     assert "dp-cga" not in {one.get_label() for one in second.lines}
-    assert len(set(map(str, DASHES))) == len(DASHES) == len(COLOURS) and looks["dpdl"][
-        :2
-    ] == (COLOURS[0], "-")
+    assert looks["dpdl"][:2] == (LOOKS["dpdl"].colour, "-")
+
+
+def test_an_epsilon_is_proven_if_all_runs_of_its_panel_prove_it() -> None:
+    good, bad = Epsilon(0.4999), Epsilon(0.7)
+    rows = [line(proven=good), line("dp-cga", proven=good)]
+    assert titles(figure_of(rows)) == ["10 agents, epsilon 0.5 (proven)"]
+    rows += [line("muffliato", proven=bad)]
+    assert titles(figure_of(rows)) == ["10 agents, epsilon 0.5 (claimed)"]
 
 
 def test_one_round_is_visible() -> None:
@@ -178,20 +184,27 @@ def test_algorithms_beyond_the_paper_come_last() -> None:
 
 # ------------------------------------------------------------------ words
 def words_of(figure) -> str:
-    return " ".join(figure.legends[0].get_title().get_text().split())
+    return " ".join(figure.texts[1].get_text().split())
 
 
-def test_title_legend_and_guarantee_are_there() -> None:
+def test_title_names_and_guarantee_are_there() -> None:
     figure = figure_of([line(), line("muffliato")])
-    assert figure.get_suptitle() == "Convergence: mnist, ring, alpha_d 0.25, mode sound"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-        "dpdl",
-        "muffliato",
-    ]
+    title = " ".join(figure.texts[0].get_text().split())
+    assert title == "Convergence: mnist, ring, alpha_d 0.25, mode sound"
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.texts] == ["dpdl", "muffliato"]
+    assert not figure.legends
     assert words_of(figure) == (
-        "Line: mean of the agents, one seed. Shaded: from the lowest to the highest "
-        "agent. The epsilon is proven."
+        "The epsilon is proven. Line: mean of the agents, one seed. Shaded: from the "
+        "lowest to the highest agent."
     )
+
+
+def test_names_are_in_a_legend_where_the_last_panel_lacks_one() -> None:
+    figure = figure_of([line(), line("muffliato"), line("dpdl", epsilon=1.0)])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["dpdl", "muffliato"]
+    assert not any(axes.texts for axes in figure.axes)
 
 
 def test_seeds_are_counted_in_words() -> None:
@@ -211,9 +224,13 @@ def test_words_fit_into_the_picture(columns: int) -> None:
     rows = [line(name, epsilon=e) for name in FIVE for e in (0.25, 0.5, 1.0)[:columns]]
     figure = convergence_figure(rows, ordered(FIVE), "algorithm1", long)
     figure.draw_without_rendering()
-    box = figure.legends[0].get_window_extent()
-    assert box.x0 >= 0 and box.x1 <= figure.bbox.width and box.y0 >= 0
-    assert max(axes.get_window_extent().y0 for axes in figure.axes) > box.y1
+    boxes = [text.get_window_extent() for text in figure.texts]
+    boxes += [
+        Text.get_window_extent(text) for axes in figure.axes for text in axes.texts
+    ]
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in boxes)
+    above = figure.texts[-1].get_window_extent().y0
+    assert all(axes.get_tightbbox().y1 <= above + 1 for axes in figure.axes)
 
 
 def test_the_picture_is_written(tmp_path: Path) -> None:
@@ -254,9 +271,10 @@ def test_the_page_has_a_figure_for_each_graph_with_curves() -> None:
     assert complete == (
         "Training loss over rounds, mnist, complete, alpha_d 0.25, one panel for each "
         "number of agents and epsilon: "
-        "10 agents, epsilon 0.5. Mean loss in the last round: dpdl 1.00."
+        "10 agents, epsilon 0.5 (claimed). Mean loss in the last round: dpdl 1.00."
     )
-    assert "10 agents, epsilon 0.5; 20 agents, epsilon 0.5." in ring
+    panels = "10 agents, epsilon 0.5 (claimed); 20 agents, epsilon 0.5 (claimed)."
+    assert panels in ring
     assert ring.endswith(
         "Mean loss in the last round: dpdl 0.31 to 10.00, dp-cga 0.90."
     )
@@ -289,4 +307,5 @@ def test_the_report_of_results_has_them(tmp_path: Path, monkeypatch, capsys) -> 
 def test_a_cell_keeps_its_name_whatever_was_run_for_it() -> None:
     """In mode sound, dpdl-sound runs for the cells of DPDL."""
     figure = figure_of([line()])
-    assert figure.legends[0].get_texts()[0].get_text() == CELL.algorithm == "dpdl"
+    (axes,) = figure.axes
+    assert axes.texts[0].get_text() == CELL.algorithm == "dpdl"

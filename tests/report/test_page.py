@@ -102,6 +102,6 @@ def test_only_what_may_scroll_can_be_focused(tmp_path: Path) -> None:
         draw(tmp_path / "x.png", "words", "Caption.")
         for draw in (wide_picture, small_picture)
     )
-    assert 'tabindex="0"' in wide and "tabindex" not in small
+    assert 'tabindex="0"' in wide and 'class="wide small"' in small
     for html in (wide, small):
         assert 'alt="words"' in html and "<figcaption>Caption." in html

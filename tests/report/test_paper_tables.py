@@ -12,6 +12,7 @@ import pytest
 from dpdl.paper.cells import published
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.report.compared_cells import MeasuredCell
+from dpdl.report.lines import LOOKS
 from dpdl.report.paper_tables import coverage, of_mode, ranked, shade, signed
 from dpdl.studies.reproduce import beside_paper, cell_store, recipes
 from tests.commands import dpdl as command
@@ -36,7 +37,10 @@ def cells_of(html: str, number: int = 0) -> list[list[str]]:
     """The texts of a table."""
     body = re.findall("<tbody>(.*?)</tbody>", html, re.DOTALL)[number]
     return [
-        re.findall("<td[^>]*>(.*?)</td>", line)
+        [
+            re.sub("<[^>]*>", "", cell)
+            for cell in re.findall("<td[^>]*>(.*?)</td>", line)
+        ]
         for line in re.findall("<tr>(.*?)</tr>", body)
     ]
 
@@ -98,6 +102,20 @@ def test_rankings_are_counted() -> None:
         "in 3 settings. The paper's whole order is found again in 1 of 3, its best algorithm in 2."
         in ranked([both, best, neither])
     )
+
+
+def test_a_mode_that_proves_nothing_has_a_warning() -> None:
+    warned = "No privacy</p>\n<p>No guarantee: so it is.</p>"
+    for proven, is_there in ((UNBOUNDED, True), (UNKNOWN, True), (Epsilon(2.0), False)):
+        cells = [cell(proven=proven), cell(algorithm="dp-cga", proven=UNBOUNDED)]
+        html = of_mode("as-published", "no guarantee: so it is", 540, cells, []).html
+        assert (warned in html) == is_there
+
+
+def test_a_cell_shows_the_line_of_its_algorithm() -> None:
+    html = of_mode("sound", "proven", 540, [cell(algorithm="dp-cga")], []).html
+    key = f'style="--light: {LOOKS["dp-cga"].colour}; --dark: {LOOKS["dp-cga"].dark}"'
+    assert key in html
 
 
 def test_a_cell_shows_what_it_is() -> None:

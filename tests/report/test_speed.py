@@ -52,7 +52,7 @@ def height(path: Path) -> int:
         return image.size[1]
 
 
-def test_every_way_that_was_measured_has_a_bar(tmp_path: Path) -> None:
+def test_every_way_that_was_measured_has_a_place(tmp_path: Path) -> None:
     """A way more makes the picture taller; one that is not installed is left out."""
     four = height(draw_speeds(SPEEDS, tmp_path / "x.png"))
     few = {"fused": 20.0, "plain": 100.0, "opacus": None}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import NamedTuple
 
+from dpdl.report.unbroken import unbroken
+
 SIGN = (
     '<svg viewBox="0 0 24 24" aria-hidden="true"><path fill-rule="evenodd" '
     'd="M12 2L23 21H1ZM11 9V15H13V9ZM11 16.5V18.5H13V16.5Z"/></svg>'
@@ -23,5 +25,5 @@ def alarm(warning: Alarm) -> str:
     """A box that looks like a warning, also without colours."""
     return (
         f'<div class="alarm" role="note"><p class="head">{SIGN}'
-        f"{escape(warning.head)}</p>\n<p>{escape(warning.text)}</p></div>"
+        f"{escape(warning.head)}</p>\n<p>{unbroken(warning.text)}</p></div>"
     )

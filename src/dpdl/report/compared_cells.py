@@ -28,6 +28,12 @@ class ComparedCell(CellRecord):
     seeds: tuple[int, ...]
     note: str | None  # written by a person
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether our runs prove the epsilon of the cell, but for rounding."""
+        proven = self.proven.finite
+        return proven is not None and proven <= 1.001 * self.epsilon
+
 
 class MeasuredCell(NamedTuple):
     """A cell beside the paper's, with the curves of its seeds as far as they were kept."""

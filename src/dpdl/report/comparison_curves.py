@@ -3,58 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpdl.errors import InputError
 from dpdl.folder.metrics import Metrics
-from dpdl.report.figures import BLUE, INK, ORANGE, save, style
+from dpdl.report.captions import Words, captioned
+from dpdl.report.end_labels import End, label_ends, needed, settle
+from dpdl.report.figures import INK, save, style
+from dpdl.report.lines import Look, looks
+from dpdl.report.training_curves import STEPS, draw_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = (
-    BLUE,
-    ORANGE,
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#E69F00",
-    "#222222",
-    "#8C6D31",
-)
-DASHES = ("-", "--", "-.", ":")
-"""They change after every eight colours, so that 32 lines look different."""
+AROUND = 1.8
+"""Inches of a figure above and below its axes."""
 
 Runs = Sequence[Sequence[Metrics]]
 """The metrics of runs of one algorithm, one for each seed."""
 Quantity = Callable[[Metrics], float | None]
 
 
-@final
-@dataclass(frozen=True)
-class LineStyle:
-    """How the line of an algorithm is drawn."""
-
-    colour: str
-    dashes: str
-
-
-def draw_comparison(curves: Mapping[str, Runs], path: Path, title: str) -> Path:
+def draw_comparison(
+    curves: Mapping[str, Runs], path: Path, title: str, detail: str = ""
+) -> Path:
     """Write the picture of `comparison_figure`."""
-    return save(comparison_figure(curves, title), path)
+    return save(comparison_figure(curves, title, detail), path)
 
 
-def comparison_figure(curves: Mapping[str, Runs], title: str) -> Figure:
+def comparison_figure(
+    curves: Mapping[str, Runs], title: str, detail: str = ""
+) -> Figure:
     """Test score and training loss over rounds: one line per algorithm, the mean over its seeds.
 
-    `curves[algorithm]` holds the metrics of its runs, one per seed. With three seeds or more the
-    band is one standard deviation to either side; with two it reaches from one to the other, since
-    two points have no shape.
+    `curves[algorithm]` holds the metrics of its runs, one per seed, and `detail` says what is
+    proven. With three seeds or more the band is one standard deviation to either side; with two it
+    reaches from one to the other, since two points have no shape.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
@@ -62,41 +50,41 @@ def comparison_figure(curves: Mapping[str, Runs], title: str) -> Figure:
     every = [m for runs in curves.values() for metrics in runs for m in metrics]
     if not every:
         raise InputError("There are no evaluated rounds to draw.")
-    below = 0.3 + 0.3 * -(-len(curves) // 4)  # rows of the legend
-    figure = Figure(figsize=(10, 4.4 + below), facecolor="white", layout="constrained")
+    tall = max(4.8, AROUND + needed(len(curves)))
+    figure = Figure(figsize=(12, tall), facecolor="white", layout="constrained")
     score, loss = figure.subplots(1, 2)
-    _panel(score, curves, lambda m: m.score.mean, f"test {every[0].score.label}")
-    _panel(loss, curves, lambda m: m.train_loss.mean, "training loss")
+    scores = _panel(score, curves, lambda m: m.score.mean)
+    losses = _panel(loss, curves, lambda m: m.train_loss.mean)
+    _frame(score, f"test {every[0].score.label}")
+    _frame(loss, "training loss")
     if every[0].score.percent:
         score.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-    handles, labels = score.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=min(4, len(labels)),
-        frameon=False,
-        fontsize=9,
-        title=_band_text(curves),
-        title_fontsize=9,
-    )
-    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
+    captioned(figure, Words(title, detail), _band_text(curves))
+    settle(figure)
+    label_ends(score, scores)
+    label_ends(loss, losses)
     return figure
 
 
-def _panel(
-    axes: Axes, curves: Mapping[str, Runs], quantity: Quantity, title: str
-) -> None:
-    """The lines of all algorithms."""
+def _panel(axes: Axes, curves: Mapping[str, Runs], quantity: Quantity) -> list[End]:
+    """Draw the lines of all algorithms; where they end."""
+    found = looks(curves)
+    ends = []
+    for name, runs in curves.items():
+        rounds, values = averaged(runs, quantity)
+        if rounds:
+            _draw(axes, rounds, values, found[name], name)
+            mean = float(values[-1].mean())
+            ends.append(End(rounds[-1], mean, name, found[name].colour))
+    return ends
+
+
+def _frame(axes: Axes, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    for k, (algorithm, runs) in enumerate(curves.items()):
-        colour = COLOURS[k % len(COLOURS)]
-        dashes = DASHES[k // len(COLOURS) % len(DASHES)]
-        _draw(axes, *averaged(runs, quantity), algorithm, LineStyle(colour, dashes))
     axes.set_title(title, size=11, color=INK, loc="left")
     axes.set_xlabel("round")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=STEPS))
     style(axes, grid=True)
 
 
@@ -104,11 +92,11 @@ def _band_text(curves: Mapping[str, Runs]) -> str:
     """What the bands of the lines show."""
     seeds = {len(runs) for runs in curves.values()}
     if seeds == {1}:
-        return "one seed"
+        return "One seed; mean over agents."
     two, more = 2 in seeds, max(seeds) > 2
     band = "one standard deviation to either side" if more else "both seeds"
     also = ", or both of two seeds" if two and more else ""
-    return f"mean over seeds, band: {band}{also}"
+    return f"Mean over seeds and agents; shaded: {band}{also}."
 
 
 def averaged(runs: Runs, quantity: Quantity) -> tuple[list[int], np.ndarray]:
@@ -130,16 +118,11 @@ def _by_round(metrics: Sequence[Metrics], quantity: Quantity) -> dict[int, float
 
 
 def _draw(
-    axes: Axes, rounds: list[int], values: np.ndarray, label: str, look: LineStyle
+    axes: Axes, rounds: list[int], values: np.ndarray, look: Look, name: str
 ) -> None:
     """A line, and a band if there are several seeds."""
-    if not rounds:
-        return
     mean = values.mean(axis=1)
-    marker = "o" if len(rounds) == 1 else ""
-    axes.plot(
-        rounds, mean, look.dashes, color=look.colour, lw=1.8, marker=marker, label=label
-    )
+    draw_line(axes, rounds, mean.tolist(), look, name)
     if values.shape[1] == 2:
         low, high = values.min(axis=1), values.max(axis=1)
     elif values.shape[1] > 2:
@@ -147,4 +130,4 @@ def _draw(
         low, high = mean - spread, mean + spread
     else:
         return
-    axes.fill_between(rounds, low, high, color=look.colour, alpha=0.15, lw=0)
+    axes.fill_between(rounds, low, high, color=look.colour, alpha=0.12, lw=0)

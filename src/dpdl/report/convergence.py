@@ -5,7 +5,6 @@ One panel per number of agents and epsilon.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,26 +15,18 @@ import numpy.typing as npt
 from dpdl.errors import InputError
 from dpdl.folder.cell_results import Curve
 from dpdl.paper.cells import algorithms_of_paper
+from dpdl.report.captions import Words, captioned
 from dpdl.report.compared_cells import ComparedCell, MeasuredCell
-from dpdl.report.comparison_curves import COLOURS
+from dpdl.report.end_labels import End, label_ends, settle
 from dpdl.report.figures import INK, save
 from dpdl.report.frontier import styled
+from dpdl.report.lines import Look, looks
+from dpdl.report.training_curves import STEPS, draw_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DASHES = (
-    "-",
-    "--",
-    "-.",
-    ":",
-    (0, (8, 2, 1, 2, 1, 2)),
-    (0, (2, 2)),
-    (0, (10, 3)),
-    (0, (4, 1, 1, 1)),
-)
-"""As many as there are colours: lines can be distinguished without them."""
 DECADE = 10.0
 """A loss that falls by more than this factor is drawn on a logarithmic axis."""
 
@@ -60,10 +51,12 @@ class Panel(NamedTuple):
     agents: int
     epsilon: float
 
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{self.agents} agents, epsilon {self.epsilon:g}"
+
+def panel_title(panel: Panel, cells: Iterable[MeasuredCell]) -> str:
+    """Number of agents and epsilon, which is claimed unless all runs of the panel prove it."""
+    rows = [cell.compared for cell in cells if panel_of(cell) == panel]
+    kind = "proven" if all(row.is_proven for row in rows) else "claimed"
+    return f"{panel.agents} agents, epsilon {panel.epsilon:g} ({kind})"
 
 
 def panel_of(cell: MeasuredCell) -> Panel:
@@ -90,8 +83,8 @@ def convergence_figure(
 ) -> Figure:
     """The cells of one data set, graph and alpha_d that have curves.
 
-    An algorithm looks the same wherever `algorithms` is the same. Below each other: numbers of
-    agents. Beside each other: epsilons.
+    Below each other: numbers of agents. Beside each other: epsilons. Names are at the ends of the
+    lines of the last panel of a row; in a legend if that panel lacks one of them.
     """
     from matplotlib.figure import Figure
 
@@ -104,7 +97,7 @@ def convergence_figure(
         of_panel[cell.compared.algorithm] = band_of(cell.curves)
     down = sorted({panel.agents for panel in bands})
     across = sorted({panel.epsilon for panel in bands})
-    size = (max(7.0, 1.2 + 3.0 * len(across)), 2.1 + 2.2 * len(down))
+    size = (max(7.0, 2.2 + 3.0 * len(across)), 1.9 + 2.2 * len(down))
     figure = Figure(figsize=size, facecolor="white", layout="constrained")
     grid = figure.add_gridspec(len(down), len(across))
     panels: dict[tuple[int, int], Axes] = {}
@@ -114,12 +107,13 @@ def convergence_figure(
         axes = figure.add_subplot(grid[place], sharex=first, sharey=first)
         panels[place] = axes
         _lines(axes, bands[panel], algorithms)
-        axes.set_title(panel.title, size=10, color=INK, loc="left")
+        axes.set_title(panel_title(panel, shown), size=10, color=INK, loc="left")
         styled(axes)
     _scales(panels, [band for of_panel in bands.values() for band in of_panel.values()])
-    _legend(figure, algorithms, shown, guarantee)
+    promise = f"{guarantee[:1].upper()}{guarantee[1:].rstrip('.')}."
     title = f"Convergence: {setting_of(shown[0].compared)}, mode {mode}"
-    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
+    captioned(figure, Words(title, f"{promise} {_about_lines(shown)}"))
+    _name_lines(figure, panels, algorithms)
     return figure
 
 
@@ -159,30 +153,20 @@ def setting_of(row: ComparedCell) -> str:
 
 
 def _lines(axes: Axes, bands: Mapping[str, Band], algorithms: Sequence[str]) -> None:
-    for k, name in enumerate(algorithms):
+    found = looks(algorithms)
+    for name in algorithms:
         if name in bands:
-            _line(axes, bands[name], name, k)
+            _line(axes, bands[name], name, found[name])
 
 
-def _line(axes: Axes, band: Band, label: str, k: int) -> None:
-    """The line of algorithm number k, and the shade around it."""
-    colour, dash = COLOURS[k % len(COLOURS)], DASHES[k % len(DASHES)]
-    alone = len(band.rounds) == 1
-    marker = "o" if alone else ""
-    axes.plot(
-        band.rounds,
-        band.mean,
-        lw=1.6,
-        marker=marker,
-        label=label,
-        color=colour,
-        ls=dash,
-    )
+def _line(axes: Axes, band: Band, label: str, look: Look) -> None:
+    """The line of an algorithm, and the shade around it."""
+    draw_line(axes, band.rounds, band.mean.tolist(), look, label)
     shade = (band.rounds, band.low, band.high)
-    if alone:  # a band over a single round would have no width
-        axes.vlines(*shade, color=colour, alpha=0.15, lw=8)
+    if len(band.rounds) == 1:  # a band over a single round would have no width
+        axes.vlines(*shade, color=look.colour, alpha=0.15, lw=8)
     else:
-        axes.fill_between(*shade, color=colour, alpha=0.15, lw=0)
+        axes.fill_between(*shade, color=look.colour, alpha=0.15, lw=0)
 
 
 # ------------------------------------------------------------------ axes and texts
@@ -205,8 +189,7 @@ def _scales(panels: Mapping[tuple[int, int], Axes], bands: Sequence[Band]) -> No
             _logarithmic(axes)
         else:
             axes.set_ylim(bottom=0)
-        steps = [1, 2, 2.5, 5, 10]
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=steps))
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=STEPS))
         left = column == min(c for r, c in panels if r == row)
         foot = row == max(r for r, c in panels if c == column)
         axes.tick_params(labelleft=left, labelbottom=foot)
@@ -223,28 +206,40 @@ def _logarithmic(axes: Axes) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _legend(
-    figure: Figure,
-    algorithms: Sequence[str],
-    cells: Sequence[MeasuredCell],
-    guarantee: str,
+def _name_lines(
+    figure: Figure, panels: Mapping[tuple[int, int], Axes], algorithms: Sequence[str]
 ) -> None:
+    """Names at the ends of lines, or in a legend."""
+    last = [panels[max(p for p in panels if p[0] == row)] for row, _ in panels]
+    ends = {axes: _ends(axes) for axes in last}
     handles = {line.get_label(): line for axes in figure.axes for line in axes.lines}
     present = [name for name in algorithms if name in handles]
-    room = int(12 * figure.get_figwidth())  # letters of this size
-    promise = f"{guarantee[:1].upper()}{guarantee[1:].rstrip('.')}."
-    texts = (_about_lines(cells), promise)
-    legend = figure.legend(
+    if all(len(of_panel) == len(present) for of_panel in ends.values()):
+        settle(figure)
+        for axes, of_panel in ends.items():
+            label_ends(axes, of_panel)
+        return
+    figure.legend(
         handles=[handles[name] for name in present],
         loc="outside lower center",
         ncols=min(len(present), 5 if figure.get_figwidth() > 8 else 3),
         frameon=False,
         fontsize=9,
-        handlelength=3.5,
-        title_fontsize=9,
-        title="\n".join(line for text in texts for line in textwrap.wrap(text, room)),
+        handlelength=4,
     )
-    legend.get_title().set_multialignment("center")
+
+
+def _ends(axes: Axes) -> list[End]:
+    """Where the lines of a panel end."""
+    return [
+        End(
+            float(np.asarray(line.get_xdata())[-1]),
+            float(np.asarray(line.get_ydata())[-1]),
+            str(line.get_label()),
+            str(line.get_color()),
+        )
+        for line in axes.lines
+    ]
 
 
 def _about_lines(cells: Sequence[MeasuredCell]) -> str:

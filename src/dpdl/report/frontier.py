@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdl.errors import InputError
+from dpdl.report.captions import Words, captioned
 from dpdl.report.compared_cells import ComparedCell
-from dpdl.report.comparison_curves import COLOURS
 from dpdl.report.figures import INK, PALE, SOFT, save
+from dpdl.report.lines import Look, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-MARKS = "osD^vP*X"
 ROOM = 0.75
 """Share of the distance to the next epsilon that the points of one epsilon take.
 
 Each algorithm has a place of its own there.
 """
+SPREAD = "Vertical lines: one standard deviation to either side, where there are several seeds."
 SIDE = 0.035 / ROOM
 """How far the paper's and our point are from the place of their algorithm."""
 
 
 def draw_frontier(
-    rows: Sequence[ComparedCell], algorithms: Sequence[str], path: Path, title: str
+    rows: Sequence[ComparedCell], algorithms: Sequence[str], path: Path, words: Words
 ) -> Path:
     """Write the picture of `frontier_figure`."""
-    return save(frontier_figure(rows, algorithms, title), path)
+    return save(frontier_figure(rows, algorithms, words), path)
 
 
 def frontier_figure(
-    rows: Sequence[ComparedCell], algorithms: Sequence[str], title: str
+    rows: Sequence[ComparedCell], algorithms: Sequence[str], words: Words
 ) -> Figure:
     """The cells of one data set, number of agents and alpha_d.
 
-    An algorithm looks the same wherever `algorithms` is the same.
+    Points of one epsilon stand side by side in the order of `algorithms`.
 
     Hollow: the paper. Filled: ours. A bar is one standard deviation to either side.
     """
@@ -50,21 +51,24 @@ def frontier_figure(
     measured = {row.algorithm for row in rows}
     present = [name for name in algorithms if name in measured]
     width = 10 if len(graphs) > 1 else 5.5
-    figure = Figure(figsize=(width, 4.6), facecolor="white", layout="constrained")
+    figure = Figure(figsize=(width, 5.0), facecolor="white", layout="constrained")
     panels = figure.subplots(1, len(graphs), sharey=True, squeeze=False)[0]
+    found = looks(present)
+    proven = all(row.is_proven for row in rows)
     epsilons = sorted({row.epsilon for row in rows})
     for axes, graph in zip(panels, graphs, strict=True):
         for k, name in enumerate(present):
             some = [row for row in rows if (row.graph, row.algorithm) == (graph, name)]
             place = (k - (len(present) - 1) / 2) / len(present)
             for row in some:
-                _points(axes, row, place, algorithms.index(name))
+                _points(axes, row, place, found[name])
         axes.set_title(graph, size=11, color=INK, loc="left")
-        _epsilons(axes, epsilons)
+        _epsilons(axes, epsilons, proven)
         styled(axes)
     panels[0].set_ylabel("test accuracy in percent")
-    _legend(figure, present, algorithms)
-    figure.suptitle(title, size=12, weight="bold", color=INK, parse_math=False)
+    _legend(figure, found)
+    detail = " ".join(filter(None, (words.detail, SPREAD)))
+    captioned(figure, Words(words.title, detail))
     return figure
 
 
@@ -77,16 +81,11 @@ def styled(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _look(k: int) -> tuple[str, str]:
-    """Colour and marker of algorithm number k."""
-    return COLOURS[k % len(COLOURS)], MARKS[k % len(MARKS)]
-
-
-def _points(axes: Axes, row: ComparedCell, place: float, k: int) -> None:
+def _points(axes: Axes, row: ComparedCell, place: float, look: Look) -> None:
     """The paper's point, a little to the left, and ours; `place` is from -1/2 to 1/2."""
     if not row.beyond:
-        _point(axes, row.paper, row.paper_spread, _at(row, place - SIDE), k, "paper")
-    _point(axes, row.ours, row.spread or 0, _at(row, place + SIDE), k, "ours")
+        _point(axes, row.paper, row.paper_spread, _at(row, place - SIDE), look, "paper")
+    _point(axes, row.ours, row.spread or 0, _at(row, place + SIDE), look, "ours")
 
 
 def _at(row: ComparedCell, place: float) -> float:
@@ -94,33 +93,33 @@ def _at(row: ComparedCell, place: float) -> float:
 
 
 def _point(
-    axes: Axes, accuracy: float, spread: float, at: float, k: int, whose: str
+    axes: Axes, accuracy: float, spread: float, at: float, look: Look, whose: str
 ) -> None:
-    colour, mark = _look(k)
     axes.errorbar(
         at,
         accuracy,
         spread,
         gid=whose,
-        color=colour,
-        marker=mark,
-        mfc=colour if whose == "ours" else "white",
-        ms=6,
+        color=look.colour,
+        marker=look.letter,
+        mfc=look.colour if whose == "ours" else "white",
+        ms=1.4 * look.size,
         lw=0,
         elinewidth=1,
     )
 
 
-def _epsilons(axes: Axes, values: Sequence[float]) -> None:
+def _epsilons(axes: Axes, values: Sequence[float], proven: bool) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(values, [f"{value:g}" for value in values])
     axes.set_xticks([], minor=True)
     axes.set_xlim(values[0] / 2**0.5, values[-1] * 2**0.5)
-    axes.set_xlabel("epsilon")
+    kind = "ours proven, paper's claimed" if proven else "claimed"
+    axes.set_xlabel(f"epsilon ({kind})")
 
 
-def _legend(figure: Figure, names: Sequence[str], algorithms: Sequence[str]) -> None:
-    handles = [_handle(name, *_look(algorithms.index(name))) for name in names]
+def _legend(figure: Figure, found: Mapping[str, Look]) -> None:
+    handles = [_handle(name, x.colour, x.letter) for name, x in found.items()]
     handles += [
         _handle("hollow: paper", SOFT, "o", "white"),
         _handle("filled: ours", SOFT, "o"),

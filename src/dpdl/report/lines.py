@@ -42,6 +42,11 @@ class Look(NamedTuple):
         return (0.0, self.dash) if self.dash else "-"
 
     @property
+    def size(self) -> float:
+        """Of a marker of this shape, in points: a star needs more room to be one."""
+        return 7.0 if self.marker == "star" else 4.5
+
+    @property
     def letter(self) -> str:
         """The marker as matplotlib takes it."""
         return SHAPES[self.marker].letter

@@ -28,8 +28,8 @@ a {{ color: var(--link); }}
 figure {{ margin: 1.2rem 0; }}
 figure img {{ display: block; max-width: 100%; height: auto; background: white;
   border-radius: .3rem; }}
-figure :is(.wide, .small) img {{ max-height: 34rem; }}
-figure .tall img {{ max-height: none; }}
+figure .wide img {{ max-height: 34rem; }}
+figure :is(.tall, .plain) img {{ max-height: none; }}
 figcaption, footer, .soft {{ color: var(--soft); font-size: .92rem; max-width: 46rem; }}
 footer {{ max-width: 73rem; padding-bottom: 2.5rem; margin-top: 3rem; }}
 .said {{ background: var(--paper); border-left: .25rem solid var(--link);
@@ -50,6 +50,7 @@ footer {{ max-width: 73rem; padding-bottom: 2.5rem; margin-top: 3rem; }}
   overflow: visible; }}
 .key path {{ fill: none; stroke: var(--line); stroke-width: 2; }}
 .key path + path {{ fill: var(--line); stroke: none; }}
+.name {{ white-space: nowrap; }}
 .wide {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }}
 table {{ overflow-wrap: normal; }}
@@ -85,6 +86,8 @@ dd {{ margin: 0; text-align: right; font-variant-numeric: tabular-nums; min-widt
   .words th, .words td {{ padding-right: .8rem; }}
   .words td.long {{ min-width: 12em; }}
   figure .wide img {{ max-width: none; max-height: none; width: 46rem; }}
+  figure .small img {{ width: 32rem; }}
+  figure .plain img {{ width: auto; max-width: 46rem; }}
   h1 {{ font-size: 1.5rem; }}
 }}
 @media print {{

@@ -17,6 +17,7 @@ from dpdl.report import live_curves
 from dpdl.report.alarms import Alarm, alarm
 from dpdl.report.line_keys import LineKey, line_key
 from dpdl.report.look import SCRIPT, STYLE
+from dpdl.report.unbroken import unbroken
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src "
@@ -40,6 +41,7 @@ class PagePart(NamedTuple):
     what: str = (
         "something that nobody marked as covered"  # of a private one: what it shows
     )
+    setting: bool = False  # what a reader needs last: settings and versions
 
 
 class Section(NamedTuple):
@@ -150,18 +152,18 @@ def _distinct(sections: Sequence[Section]) -> list[Section]:
 
 def paragraphs(*texts: str) -> str:
     """Plain sentences."""
-    return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
+    return "\n".join(f"<p>{unbroken(text)}</p>" for text in texts)
 
 
 def highlighted(text: str) -> str:
     """A sentence that must not be overlooked."""
-    return f'<p class="said">{escape(text)}</p>'
+    return f'<p class="said">{unbroken(text)}</p>'
 
 
 def bullets(items: Iterable[str]) -> str:
     """A list."""
     return (
-        "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>"
+        "<ul>\n" + "\n".join(f"<li>{unbroken(item)}</li>" for item in items) + "\n</ul>"
     )
 
 
@@ -200,7 +202,7 @@ def words_table(
 
 def _word_cell(cell: str) -> str:
     kind = ' class="long"' if len(cell) > LONG else ""
-    return f"<td{kind}>{escape(cell)}</td>"
+    return f"<td{kind}>{unbroken(cell)}</td>"
 
 
 def live_table(
@@ -245,23 +247,26 @@ def _boxed(opening: str, heads: str, body: str, caption: str) -> str:
     return (
         f'{box}{opening} aria-label="{label}">\n'
         f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>\n"
-        f'<p class="soft">{escape(caption)}</p>'
+        f'<p class="soft">{unbroken(caption)}</p>'
     )
 
 
 def picture(path: Path, text: str, caption: str) -> str:
-    """A PNG inside the page, with a text for those who do not see it."""
-    return _figure("<div>", path, text, caption)
+    """A PNG inside the page, with a text for those who do not see it.
+
+    Narrow screens scroll a picture instead of making it unreadable.
+    """
+    return _figure("plain", path, text, caption)
 
 
 def small_picture(path: Path, text: str, caption: str) -> str:
     """A picture with little in it, which a large screen does not enlarge."""
-    return _figure('<div class="small">', path, text, caption)
+    return _figure("small", path, text, caption)
 
 
 def wide_picture(path: Path, text: str, caption: str) -> str:
-    """A picture with small print: narrow screens scroll it instead of making it smaller."""
-    return _figure(BOX.format("Figure that may scroll sideways"), path, text, caption)
+    """A picture with small print."""
+    return _figure("", path, text, caption)
 
 
 def tall_picture(path: Path, text: str, caption: str) -> str:
@@ -269,14 +274,13 @@ def tall_picture(path: Path, text: str, caption: str) -> str:
 
     As wide as there is room, however high that makes it.
     """
-    opening = BOX.format("Figure that may scroll sideways").replace(
-        'class="wide"', 'class="wide tall"'
-    )
-    return _figure(opening, path, text, caption)
+    return _figure("tall", path, text, caption)
 
 
-def _figure(opening: str, path: Path, text: str, caption: str) -> str:
+def _figure(kind: str, path: Path, text: str, caption: str) -> str:
+    box = BOX.format("Figure that may scroll sideways")
+    opening = box.replace('class="wide"', f'class="wide {kind}"') if kind else box
     data = base64.b64encode(path.read_bytes()).decode("ascii")
     image = f'<img alt="{escape(text, quote=True)}" src="data:image/png;base64,{data}">'
-    words = f"<figcaption>{escape(caption)}</figcaption>"
+    words = f"<figcaption>{unbroken(caption)}</figcaption>"
     return f"<figure>{opening}{image}</div>{words}</figure>"

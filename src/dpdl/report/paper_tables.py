@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from dpdl.paper.cells import is_shown
 from dpdl.paper.numbers import FIGURES
 from dpdl.privacy.epsilon import Epsilon
-from dpdl.report.alarms import Alarm
+from dpdl.report.alarms import Alarm, alarm
+from dpdl.report.captions import Words
 from dpdl.report.compared_cells import (
     ComparedCell,
     MeasuredCell,
@@ -25,10 +26,14 @@ from dpdl.report.convergence import (
     drawable,
     ordered,
     panel_of,
+    panel_title,
     setting_of,
 )
 from dpdl.report.frontier import draw_frontier
+from dpdl.report.line_keys import LineKey
+from dpdl.report.lines import Look, looks
 from dpdl.report.page import (
+    Cell,
     Number,
     Section,
     bullets,
@@ -65,10 +70,13 @@ def of_mode(
     rows = [cell.compared for cell in cells]
     notes, curves = _notes(rows), _convergence(cells, mode, guarantee)
     parts = [
-        public(highlighted(_sentence(guarantee)), paragraphs(coverage(total, rows))),
+        public(_promise(guarantee, rows), paragraphs(coverage(total, rows))),
         public(heading(f"Cells, {mode}"), _table(rows, mode)),
         private("notes that a person wrote", *notes) if notes else None,
-        public(heading(f"Accuracy against epsilon, {mode}"), *_figures(rows, mode)),
+        public(
+            heading(f"Accuracy against epsilon, {mode}"),
+            *_figures(rows, mode, guarantee),
+        ),
         private("training loss over the rounds (curves)", *curves) if curves else None,
         public(
             heading(f"Ranking of the algorithms, {mode}"), paragraphs(ranked(rankings))
@@ -82,6 +90,13 @@ def of_mode(
         LIMITS,
         alarms=(SIMULATED,),
     )
+
+
+def _promise(guarantee: str, rows: Sequence[ComparedCell]) -> str:
+    """What a mode promises; a warning if no epsilon is proven of any of its cells."""
+    if any(row.proven.bounded for row in rows):
+        return highlighted(_sentence(guarantee))
+    return alarm(Alarm(_sentence(guarantee), "No privacy"))
 
 
 def coverage(total: int, rows: Sequence[ComparedCell]) -> str:
@@ -146,10 +161,11 @@ def _group(row: ComparedCell) -> str:
 
 # ------------------------------------------------------------------ tables
 def _table(rows: Sequence[ComparedCell], mode: str) -> str:
+    found = looks(row.algorithm for row in rows)
     measured = ["paper", "ours", "difference", "within", "proven", "seeds"]
     return live_table(
         [*HEADS, "algorithm", *measured],
-        [_cells(row) for row in rows],
+        [_cells(row, found[row.algorithm]) for row in rows],
         f"Cells of mode {mode}. Test accuracy in percent, ± one standard deviation. "
         "Difference: ours less the paper's; blue is higher, orange is lower, darker "
         f"above {STEPS[0]:g} and {STEPS[1]:g} points. Within: inside the paper's "
@@ -158,12 +174,12 @@ def _table(rows: Sequence[ComparedCell], mode: str) -> str:
     )
 
 
-def _cells(row: ComparedCell) -> list[str | Number]:
+def _cells(row: ComparedCell, look: Look) -> list[Cell]:
     whose = " (dpdl)" if row.beyond else ""
     paper = f"{row.paper:.1f} ± {row.paper_spread:.1f}{whose}"
     return [
         *_where(row),
-        row.algorithm,
+        LineKey(row.algorithm, look),
         Number(paper, row.paper),
         Number(_ours(row), row.ours),
         Number(signed(row.difference), row.difference, shade(row.difference)),
@@ -173,7 +189,7 @@ def _cells(row: ComparedCell) -> list[str | Number]:
     ]
 
 
-def _where(row: ComparedCell | Ranking) -> list[str | Number]:
+def _where(row: ComparedCell | Ranking) -> list[Cell]:
     numbers = (row.agents, row.alpha_d, row.epsilon)
     return [row.dataset, row.graph, *(Number(f"{x:g}", x) for x in numbers)]
 
@@ -199,7 +215,7 @@ def _notes(rows: Sequence[ComparedCell]) -> list[str]:
 
 
 def _rankings(rankings: Sequence[Ranking], mode: str) -> str:
-    rows: list[list[str | Number]] = [
+    rows: list[list[Cell]] = [
         [
             *_where(ranking),
             " > ".join(ranking.paper),
@@ -215,7 +231,7 @@ def _rankings(rankings: Sequence[Ranking], mode: str) -> str:
 
 
 # ------------------------------------------------------------------ figures
-def _figures(cells: Sequence[ComparedCell], mode: str) -> list[str]:
+def _figures(cells: Sequence[ComparedCell], mode: str, guarantee: str) -> list[str]:
     """One figure per data set, number of agents and alpha_d."""
     algorithms = ordered(row.algorithm for row in cells)
     found = []
@@ -223,9 +239,13 @@ def _figures(cells: Sequence[ComparedCell], mode: str) -> list[str]:
         rows = [row for row in cells if _group(row) == group]
         several = len({row.graph for row in rows}) > 1
         shown = wide_picture if several else small_picture
+        words = Words(
+            f"{group}, mode {mode}",
+            f"Ours: {guarantee.rstrip('.')}. The paper's epsilon is claimed.",
+        )
         with TemporaryDirectory() as folder:
             path = Path(folder) / "frontier.png"
-            draw_frontier(rows, algorithms, path, group)
+            draw_frontier(rows, algorithms, path, words)
             found.append(shown(path, _alternative(rows, group), _caption(rows, mode)))
     return found
 
@@ -243,10 +263,7 @@ def _alternative(rows: Sequence[ComparedCell], group: str) -> str:
 
 def _caption(rows: Sequence[ComparedCell], mode: str) -> str:
     cells = "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
-    return (
-        f"Mode {mode}, {cells}. Bars: one standard deviation to either side, where "
-        "there are several seeds."
-    )
+    return f"Mode {mode}, {cells}."
 
 
 # ------------------------------------------------------------------ convergence
@@ -280,7 +297,7 @@ def _losses(cells: Sequence[MeasuredCell], algorithms: Sequence[str]) -> str:
         if last:
             ends = dict.fromkeys((f"{min(last):.2f}", f"{max(last):.2f}"))
             losses.append(f"{name} {' to '.join(ends)}")
-    panels = "; ".join(panel.title for panel in _panels(cells))
+    panels = "; ".join(panel_title(panel, cells) for panel in _panels(cells))
     return (
         f"Training loss over rounds, {setting_of(cells[0].compared)}, one panel for each "
         f"number of agents and epsilon: {panels}. "

@@ -15,12 +15,13 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_of_run
 from dpdl.folder.summary import Summary
 from dpdl.privacy.epsilons import CLAIMED
+from dpdl.privacy.threats import EAVESDROPPER, threat
 from dpdl.records import Json
+from dpdl.report.captions import Words, captioned
 from dpdl.report.coverage import (
     FOLDER,
     alarms,
     closed_settings,
-    file_name,
     limits,
     open_settings,
     tested_in_private,
@@ -41,7 +42,15 @@ from dpdl.report.page import (
     table,
     wide_picture,
 )
-from dpdl.report.training_curves import loss_figure, score_figure
+from dpdl.report.training_curves import (
+    MARKS,
+    STEPS,
+    RunWords,
+    loss_figure,
+    score_figure,
+    title_of,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,8 +73,8 @@ def of_run(
     """
     s, run = summary, RunFolder(folder)
     metrics = run.metrics()
-    data, graph = file_name(s.dataset), file_name(s.graph)
-    title = f"{s.algorithm} on {data}, {graph} of {s.agents} agents"
+    title = title_of(s)
+    about = words_of(s, threat(str(settings.get("threat", EAVESDROPPER))))
     closed = tested_in_private(settings)
     inside = (_scores(s) if closed else {}) | _unprotected(s, metrics)
     results = ({} if closed else _scores(s)) | _results(s)
@@ -75,16 +84,11 @@ def of_run(
         private(f"{', '.join(inside)} (numbers)", _without_noise(inside))
         if inside
         else None,
-        *_curves(metrics, closed),
+        *_curves(metrics, about, closed),
         _calibration(s.algorithm, metrics),
         _graph(run),
         _partition(run, missing),
-        public(heading("Settings"), _settings(open_settings(settings))),
-        private("the seed, and where files are", _settings(closed_settings(settings))),
-        public(
-            heading("Versions"),
-            facts(s.versions),
-        ),
+        *_last(s, settings),
     ]
     return Section(
         f"run-{_key(folder)}",
@@ -94,6 +98,16 @@ def of_run(
         FOLDER,
         alarms(s, settings),
     )
+
+
+def _last(s: Summary, settings: Mapping[str, Json]) -> list[PagePart]:
+    """Settings and versions."""
+    parts = (
+        public(heading("Settings"), _settings(open_settings(settings))),
+        private("the seed, and where files are", _settings(closed_settings(settings))),
+        public(heading("Versions"), facts(s.versions)),
+    )
+    return [part._replace(setting=True) for part in parts]
 
 
 def _scores(s: Summary) -> dict[str, str]:
@@ -136,7 +150,9 @@ def _without_noise(values: Mapping[str, str]) -> str:
     )
 
 
-def _curves(metrics: Measured, tested_in_private: bool) -> list[PagePart]:
+def _curves(
+    metrics: Measured, about: RunWords, tested_in_private: bool
+) -> list[PagePart]:
     """Score and loss over the rounds; the score is public if the test records are."""
     if not metrics:
         return []
@@ -150,7 +166,7 @@ def _curves(metrics: Measured, tested_in_private: bool) -> list[PagePart]:
     with TemporaryDirectory() as place:
         path = Path(place) / "curve.png"
         right, wrong = (
-            small_picture(save(draw(metrics), path), words, caption)
+            small_picture(save(draw(metrics, about), path), words, caption)
             for draw, words in shown
         )
     right = enlivened(right, score_curves(metrics), metrics)
@@ -175,13 +191,14 @@ def calibration_figure(metrics: Measured) -> Figure:
     for axes, (name, (colour, ends)) in zip(panels, CALIBRATION.items(), strict=True):
         at = [m.round for m in rounds]
         values = [m.diagnostics[name] for m in rounds]
-        axes.plot(at, values, color=colour, lw=1.8, marker="o" if len(at) == 1 else "")
+        every = -(-len(at) // MARKS)
+        axes.plot(at, values, color=colour, lw=1.8, marker="o", ms=4, markevery=every)
         axes.set_ylim(*ends)
         axes.set_title(f"mean {name}", size=11, color=INK, loc="left")
         axes.set_xlabel("round")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=STEPS))
         styled(axes)
-    figure.suptitle("Calibration", size=12, weight="bold", color=INK)
+    captioned(figure, Words("Calibration"))
     return figure
 
 

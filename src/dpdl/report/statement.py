@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dpdl.algorithms import make, named
 from dpdl.folder.ledger_cost import relation_of
 from dpdl.folder.summary import Summary
-from dpdl.privacy.threats import Threat
 from dpdl.report.alarms import Alarm
 from dpdl.report.coverage import file_name
 from dpdl.report.document import Block, Chapter, Document, Grid, Items, Words
+from dpdl.report.epsilon_words import listener_words
 from dpdl.report.risk_numbers import best_guess, up
 from dpdl.report.statement_evidence import Evidence
 from dpdl.report.statement_messages import left, receivers
@@ -109,21 +109,6 @@ def alarms(found: Evidence) -> list[Alarm]:
         )
         warnings.append(Alarm(text, "No privacy is proven"))
     return warnings
-
-
-def listener_words(listener: Threat) -> str:
-    """Who listens, for people who know no threat models."""
-    if listener.kind == "neighbours":
-        one = "one curious neighbour"
-        return (
-            one
-            if listener.neighbours == 1
-            else f"{listener.neighbours} neighbours that work together"
-        )
-    return {
-        "eavesdropper": "an eavesdropper on all links",
-        "final-model": "somebody who sees the models only",
-    }[listener.kind]
 
 
 # ------------------------------------------------------------------ what is proven

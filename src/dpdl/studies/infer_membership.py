@@ -14,7 +14,7 @@ from dpdl.folder.files import write_json
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.build import make_privacy_model, make_theorem1
 from dpdl.privacy.threats import EAVESDROPPER
-from dpdl.report.roc import Curves, draw_roc
+from dpdl.report.roc import Curves, RocCurve, draw_roc
 from dpdl.studies.attack_watch import AttackWatch
 
 MOST_CANARIES = 1000
@@ -59,8 +59,12 @@ def _curves(found: Sequence[MembershipFacts]) -> Curves:
     curves = {}
     for one in found:
         rates = one.scores.gradient
-        name = f"{one.who}-{one.scenario.upper()}, round {one.round}"
-        curves[name] = (rates.fpr, rates.tpr)
+        low, high = rates.auc_interval
+        name = (
+            f"{one.who}-{one.scenario.upper()}, round {one.round}: area "
+            f"{rates.auc:.2f} (95 %: {low:.2f} to {high:.2f})"
+        )
+        curves[name] = RocCurve(rates.fpr, rates.tpr, one.members, one.non_members)
     return curves
 
 

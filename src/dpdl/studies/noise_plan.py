@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, final
 
+from dpdl.algorithms import name_of
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import from_mapping
 from dpdl.graph import build
@@ -123,7 +124,7 @@ class NoisePlan:
 
     def draw(self, sigma: float, path: Path) -> Path:
         """Draw epsilon over the rounds, proven and claimed, for a noise multiplier."""
-        from dpdl.report.epsilon_curves import draw_epsilon
+        from dpdl.report.epsilon_curves import EpsilonCurves, draw_epsilon
 
         model = self.model.with_noise(sigma)
         rounds = sorted(
@@ -139,8 +140,12 @@ class NoisePlan:
         if self.theorem1:
             whole = self.theorem1.epsilon(sigma)
             claimed = [whole * math.sqrt(r / model.rounds) for r in rounds]
-        title = f"sigma = {sigma:.4g}, delta = {model.delta:g}"
-        return draw_epsilon(rounds, finite, claimed, path, title)
+        place = f"{model.graph.name} of {len(model.graph)} agents"
+        title = f"Epsilon over rounds: {name_of(type(model.algorithm))}, {place}"
+        detail = f"Noise multiplier {sigma:.4g}, delta {model.delta:g}, worst agent."
+        if missing := [name for name in curves if name not in finite]:
+            detail += f" Nothing is proven against: {', '.join(missing)}."
+        return draw_epsilon(EpsilonCurves(rounds, finite, claimed), path, title, detail)
 
     def _effective(self, sigma: float, listener: Threat) -> float:
         """The smallest sigma_eff of all agents."""

@@ -12,6 +12,7 @@ from dpdl.folder.export import Tracker
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
+from dpdl.privacy.threats import threat
 from dpdl.training.loop import Watch
 from dpdl.training.recording import RecordingRequest
 from dpdl.training.stopping import together
@@ -55,11 +56,11 @@ class OneRun:
 
     def draw(self, result: Result) -> None:
         """Draw the curves of the result."""
-        from dpdl.report.training_curves import draw_training
+        from dpdl.report.training_curves import draw_training, words_of
 
-        e, graph = self.plan.experiment, self.plan.graph
-        title = f"{e.algorithm}, {e.dataset}, {graph.name}"
-        draw_training(result.metrics, self.picture, title)
+        listener = threat(self.plan.experiment.threat)
+        about = words_of(result.summary, listener)
+        draw_training(result.metrics, self.picture, about)
 
 
 def new_run(e: Experiment, out: Path, placement: str, progress: bool) -> OneRun:

@@ -20,6 +20,7 @@ from dpdl.report.page import Section
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
 from dpdl.report.run_section import of_run
+from dpdl.report.section_order import settings_last
 from dpdl.studies.reproduce.beside_paper import every_cell, measured, rankings
 from dpdl.studies.reproduce.recipes import MODES, is_in_mode
 from dpdl.studies.study_cards import of_page
@@ -63,7 +64,8 @@ def make_page(folders: Sequence[Path], out: Path | None, public: bool) -> Writte
 def sections_of(folder: Path) -> list[Section]:
     """All that a folder holds: a run, an attack, results of a reproduction."""
     try:
-        found = [*_run(folder), *_attack(folder), *_results(folder)]
+        told = settings_last([*_run(folder), *_attack(folder)])
+        found = [*told, *_results(folder)]
     except DAMAGE as failure:
         raise InputError(
             f"Folder {str(folder)!r} holds a file that is damaged or was written by "

@@ -8,6 +8,9 @@ from pathlib import Path
 from dpdl.errors import DpdlError
 from dpdl.folder import names
 from dpdl.folder.run_folder import RunFolder
+from dpdl.privacy.epsilon import UNKNOWN
+from dpdl.privacy.threats import threat
+from dpdl.report.epsilon_words import compared_words
 from dpdl.studies.comparison_folder import curves
 from dpdl.studies.comparison_table import ComparisonTable
 from dpdl.studies.pool import PoolWatch
@@ -26,10 +29,11 @@ def drawing(out: Path, watch: PoolWatch) -> PoolWatch:
 
 
 def _draw(run: RunFolder) -> None:
-    from dpdl.report.training_curves import draw_training
+    from dpdl.report.training_curves import draw_training, words_of
 
     with suppress(DpdlError):  # a picture must not stop the other runs
-        draw_training(run.metrics(), run.curves_path, run.path.name)
+        about = words_of(run.summary(), threat(run.experiment().threat))
+        draw_training(run.metrics(), run.curves_path, about)
 
 
 def draw_table(table: ComparisonTable) -> Path:
@@ -39,8 +43,16 @@ def draw_table(table: ComparisonTable) -> Path:
     path = Path(table.out) / names.COMPARISON_CURVES
     lines = curves(table)
     if lines:
-        draw_comparison(lines, path, place_of(table))
+        draw_comparison(lines, path, place_of(table), proven_of(table))
     return path
+
+
+def proven_of(table: ComparisonTable) -> str:
+    """What is proven of the finished runs of a table."""
+    listener = threat(table.threat)
+    rows = [row for row in table.rows if row.seeds]
+    found = {row.algorithm: row.epsilon.get(listener.key, UNKNOWN) for row in rows}
+    return f"Equal {table.equal}. {compared_words(found, listener)}"
 
 
 def place_of(table: ComparisonTable) -> str:
