@@ -30,6 +30,14 @@ def test_the_key_is_the_name_of_the_score_and_stays_in_its_place(name: str) -> N
     assert Scrap.from_json(json.loads(json.dumps(content))) == scrap
 
 
+def test_single_agents_are_written_where_they_are_known() -> None:
+    scrap = Scrap(1, AgentScores("accuracy", **VALUES, agents=(0.25, 0.75)))
+    content = json.loads(json.dumps(scrap.to_json()))
+    assert content["accuracy"] == {**VALUES, "agents": [0.25, 0.75]}
+    assert Scrap.from_json(content) == scrap
+    assert Scrap.from_json({"before": 1, "accuracy": VALUES}).score.agents is None
+
+
 def test_values_are_read_as_in_the_file() -> None:
     scrap = Scrap(1, AgentScores("accuracy", **VALUES))
     assert scrap["accuracy"]["worst"] == 0.25

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import weakref
 
 import pytest
@@ -55,6 +56,23 @@ def test_noise_that_leaves_has_the_declared_deviation_on_every_edge_and_spares_t
     off_diagonal = torch.corrcoef(noise) - torch.eye(len(noise))
     assert off_diagonal.abs().max() < 0.6
     assert torch.equal(loud.own, quiet.own)
+
+
+def test_the_length_of_an_own_gradient_is_measured_before_noise(task: Task) -> None:
+    net = Net(graphs.ring(4))
+    x = torch.randn(4, task.size, dtype=torch.float64)
+    _, found, _ = answers(task, net, x, 2.0)
+    pairs = zip(net.visits.edges.tolist(), found.about, strict=True)
+    lengths = {i: about.length for (i, j), about in pairs if i == j}
+    norms = found.own.norm(dim=1).tolist()
+    assert [lengths[i] for i in range(4)] == pytest.approx(norms)
+    others = [
+        about.length
+        for (i, j), about in zip(net.visits.edges.tolist(), found.about, strict=True)
+        if i != j
+    ]
+    assert others
+    assert all(map(math.isnan, others)), "of a neighbour's model nobody asks for it"
 
 
 def test_rounds_have_different_noise(task: Task) -> None:

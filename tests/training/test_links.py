@@ -98,7 +98,7 @@ def test_a_simulation_has_the_experimenters_view(blobs: Dataset) -> None:
     links = Links()
     p = links.models(planned(blobs, changed(rounds=4)))
     last = run(p, links).metrics[-1]
-    assert "torch.float64 (2, 5)" in links.strangers()
+    assert "torch.float64 (2, 6)" in links.strangers()
     assert last["train_loss"]["mean"] > 0
 
 

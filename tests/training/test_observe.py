@@ -89,6 +89,13 @@ def test_the_worst_agent_is_the_one_with_the_highest_error() -> None:
     assert (down.worst, down.best, down.average_model) == (0.9, 0.2, 0.6)
 
 
+def test_every_agent_has_its_score_in_five_digits() -> None:
+    values = torch.tensor([1 / 3, 0.9, 123456.7], dtype=torch.float64)
+    found = agent_scores(ACCURACY, values, 0.6)
+    assert found.agents == (0.33333, 0.9, 123460.0)
+    assert found.worst == 1 / 3, "statistics are not rounded"
+
+
 def test_what_is_not_a_number_is_left_out_of_a_mean() -> None:
     nan = math.nan
     values = {

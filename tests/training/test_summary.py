@@ -32,6 +32,13 @@ def test_it_has_the_numbers_of_the_plan_and_of_the_last_round(blobs: Dataset) ->
     assert set(s.versions) == {"dpdl", "python", "torch", "numpy"}
 
 
+def test_single_agents_are_not_in_a_summary(blobs: Dataset) -> None:
+    last = metrics(12)
+    last = replace(last, score=replace(last.score, agents=(0.1, 0.9)))
+    content = summarise(planned(blobs), last, 12, None).to_json()
+    assert list(content["accuracy"]) == ["mean", "worst", "best", "average_model"]
+
+
 def test_what_is_charged_is_what_is_stated(blobs: Dataset) -> None:
     p = planned(blobs, changed(sigma=9.0))
     few, many = (summarise(p, metrics(12), charged, None) for charged in (12, 20))

@@ -136,9 +136,9 @@ def test_what_is_not_covered_is_marked(browser: Browser, small: WatchServer) -> 
     marked = browser.ask(
         "[...document.querySelectorAll('.panel.private')].map(p => p.dataset.panel)"
     )
-    assert marked == ["loss", "noise", "clip"]
+    assert marked == ["loss", "noise", "clip", "seconds"]
     shown = "[...document.querySelectorAll('.panel .mark:not([hidden])')].length"
-    assert browser.ask(shown) == 3
+    assert browser.ask(shown) == 4
 
 
 def test_a_public_page_has_nothing_else(browser: Browser, serve, runs: Path) -> None:

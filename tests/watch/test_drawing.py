@@ -38,6 +38,14 @@ def test_two_hundred_agents_keep_a_page_small() -> None:
         assert len(json.dumps(found)) < 300_000
 
 
+def test_many_agents_on_a_circle_have_room_to_be_seen() -> None:
+    few, many = drawing(ring(60)), drawing(ring(200))
+    assert many["room"] > 0.08
+    assert {round(x * x + y * y, 3) for x, y in few["points"]} == {1.0}
+    radii = {round((x * x + y * y) ** 0.5, 3) for x, y in many["points"]}
+    assert radii == {1.0, 0.915, 0.83, 0.745}
+
+
 def test_agent_0_of_a_ring_is_at_the_top() -> None:
     """In a picture y grows downwards."""
     x, y = drawing(ring(8))["points"][0]

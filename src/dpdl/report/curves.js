@@ -65,7 +65,7 @@ const curves = (() => {
     const step = [1, 2, 5, 10].map(k => k * size).find(one => one >= raw) || 10 * size;
     const found = [];
     for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1)
-      found.push(k * step);
+      found.push(k * step || 0);
     return {found, step};
   };
   const powers = (low, high) => {
@@ -516,7 +516,7 @@ const curves = (() => {
         text.textContent = tick(value, percent, up.step);
       }
       const [from, to] = this.shown;
-      for (const value of ticks(from, to, Math.max(2, Math.floor(this.inner / 90))).found) {
+      for (const value of ticks(from, to, Math.max(3, Math.floor(this.inner / 75))).found) {
         if (!Number.isInteger(value)) continue;
         const x = this.px(value);
         make(svg, "line", {class: "curves-axis", x1: x, x2: x, y1: bottom, y2: bottom + 4});

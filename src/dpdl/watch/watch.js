@@ -8,12 +8,14 @@
   const THREATS = {
     eavesdropper: "eavesdropper", neighbour: "one neighbour", final_model: "final model",
   };
-  const HUE_OF = {eavesdropper: "blue", neighbour: "green", final_model: "purple"};
+  const hue = (name, dash = []) => ({colour: HUES[name].light, dark: HUES[name].dark, dash});
+  const HUE_OF = {  // where two are equal, dashes let both be seen
+    eavesdropper: hue("blue"), neighbour: hue("green", [5, 3]), final_model: hue("purple", [1, 2]),
+  };
   const runs = new Map();          // by id, in the order of the server
   const switched = new Map();      // id -> whether a person wants to see it
   let chosen = null, told = null, picked = null, agent = null;
 
-  const hue = (name, dash = []) => ({colour: HUES[name].light, dark: HUES[name].dark, dash});
   const threat = key => THREATS[key] || key.replace("neighbours:", "neighbours, ");
   const span = seconds => {
     if (!known(seconds)) return "–";
@@ -134,6 +136,11 @@
       note: "By all agents so far, without headers.",
       single: run => [series(run, "sent", "bytes", hue("blue"))], facts: () => ({zero: true, unit: "B"}),
     },
+    {
+      key: "seconds", heading: () => "time", column: "seconds",
+      note: "Seconds so far; a larger batch takes longer, and its size is private.",
+      single: run => [series(run, "time", "seconds", hue("blue"))], facts: () => ({zero: true, unit: "s"}),
+    },
   ];
 
   const series = (run, label, column, style, low, high) => {
@@ -151,7 +158,7 @@
     const e = run.epsilon;
     if (!e) return [series(run, "proven", "epsilon", hue("blue"))];
     const lines = Object.entries(e.proven).filter(([, values]) => values.some(known)).map(([key, y]) => ({
-      name: `proven, ${threat(key)}`, ...hue(HUE_OF[key] || "ochre"), x: e.rounds, y,
+      name: `proven, ${threat(key)}`, ...(HUE_OF[key] || hue("ochre", [8, 4])), x: e.rounds, y,
     }));
     if (typeof e.claimed === "number" && e.planned)
       lines.push({name: "claimed by Theorem 1", ...hue("vermillion", [5, 2]), x: [1, e.planned], y: [e.claimed, e.claimed]});
@@ -343,7 +350,7 @@
     world.points = found.points;
     if (found.wrong) { world.about = found.wrong; world.nodes = []; return; }
     const radius = Math.min(0.075, Math.max(0.011, 0.4 * found.room));
-    const thin = Math.max(0.0015, Math.min(0.008, 0.5 / Math.max(1, found.drawn)));
+    const thin = Math.max(0.0015, Math.min(0.008, 2 / Math.max(1, found.drawn)));
     make(world.svg, "path", {class: "edges", d: found.path, "stroke-width": thin});
     world.nodes = found.points.map(([x, y]) => make(world.svg, "circle", {cx: x, cy: y, r: radius, "stroke-width": radius / 6}));
     const some = found.drawn < found.edges ? ` (${found.drawn.toLocaleString("en-US")} drawn)` : "";
