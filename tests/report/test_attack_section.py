@@ -29,6 +29,15 @@ def test_words_follow_the_numbers() -> None:
     )
 
 
+def test_records_that_can_be_seen_are_a_warning(attacked: Path) -> None:
+    facts = AttackFacts.read(attacked / "attack.json")
+    html = rebuilt(facts, attacked).html
+    assert html.index("Records can be seen</p>") < html.index("sees your records")
+    quiet = replace(facts, rows=(SHUT,))
+    assert 'class="alarm"' not in rebuilt(quiet, attacked).html
+    assert "sees nothing" in rebuilt(quiet, attacked).html
+
+
 def test_an_attack_that_fails_is_not_called_a_proof() -> None:
     epsilons = {"ND": UNBOUNDED, "DPDL": Epsilon(2.0), "GUT": UNKNOWN}
     first, unprotected, noisy, unknown = limits(epsilons)

@@ -17,6 +17,7 @@ from dpdl.report.end_labels import APART, End, label_ends, needed, settle, sprea
     [
         [5.0, 100.0, 50.0],
         [50.0, 50.0, 50.0],
+        [22.0, 34.0, 34.0],
         [0.0, 0.0, 0.0, 99.0, 100.0],
         [100.0, 99.0, 98.0, 20.0],
         np.linspace(40, 60, 8),

@@ -7,7 +7,12 @@ import pytest
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
 from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, Threat, threat
-from dpdl.report.epsilon_words import compared_words, epsilon_words, listener_words
+from dpdl.report.epsilon_words import (
+    compared_words,
+    epsilon_words,
+    listener_words,
+    threat_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +26,13 @@ from dpdl.report.epsilon_words import compared_words, epsilon_words, listener_wo
 )
 def test_listeners_have_words(listener: str, words: str) -> None:
     assert listener_words(threat(listener)) == words
+
+
+@pytest.mark.parametrize(
+    "listener", ["eavesdropper", "final-model", "neighbours:1", "neighbours:3"]
+)
+def test_the_key_of_a_summary_is_read_back(listener: str) -> None:
+    assert threat_of(threat(listener).key) == threat(listener)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from dpdl import algorithms
 from dpdl.paper.cells import algorithms_of_paper
-from dpdl.report.lines import FREE, LOOKS, SHAPES, as_json, look_of, looks
+from dpdl.report.lines import AVERAGE, FREE, LOOKS, SHAPES, as_json, look_of, looks
 from dpdl.report.theme import DARK, LIGHT
 from tests.report.eyes import apart, contrast
 
@@ -78,6 +78,13 @@ def test_a_script_is_given_plain_values() -> None:
         "marker": "square",
     }
     assert found["mine:Own"]["marker"] in SHAPES
+
+
+def test_the_average_of_models_looks_like_no_algorithm() -> None:
+    taken = {(x.colour, x.dash) for x in (*LOOKS.values(), *FREE)}
+    assert (AVERAGE.colour, AVERAGE.dash) not in taken
+    assert contrast(AVERAGE.colour, LIGHT["ground"]) >= 3
+    assert contrast(AVERAGE.dark, DARK["ground"]) >= 4.5
 
 
 def test_matplotlib_takes_every_look() -> None:

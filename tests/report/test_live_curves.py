@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdl.report.lines import AVERAGE, LOOKS
 from dpdl.report.live_curves import (
     MOST,
     LiveCurve,
@@ -32,7 +33,7 @@ def data_of(html: str) -> dict:
 
 
 def test_the_numbers_are_those_of_the_run() -> None:
-    found = data_of(enlivened(STILL, score_curves(ROUNDS), ROUNDS))
+    found = data_of(enlivened(STILL, score_curves(ROUNDS, "dpdl"), ROUNDS))
     assert found["options"] == {"label": "test accuracy", "percent": True, "x": "round"}
     mean, average = found["lines"]
     assert mean["x"] == list(range(1, 51))
@@ -42,16 +43,19 @@ def test_the_numbers_are_those_of_the_run() -> None:
     assert "low" not in average
     assert mean["colour"] != average["colour"]
     assert mean["dash"] != average["dash"]
+    other = data_of(enlivened(STILL, score_curves(ROUNDS, "dp-cga"), ROUNDS))["lines"]
+    assert other[0]["colour"] == LOOKS["dp-cga"].colour
+    assert other[1]["colour"] == average["colour"]
 
 
 def test_a_loss_that_nobody_may_know_leaves_a_gap() -> None:
     rounds = [metrics(1, loss=2.5), metrics(2)]
-    (line,) = data_of(enlivened(STILL, loss_curves(), rounds))["lines"]
+    (line,) = data_of(enlivened(STILL, loss_curves("dpdl"), rounds))["lines"]
     assert line["y"] == [2.5, None]
 
 
 def test_the_still_picture_and_its_caption_are_kept() -> None:
-    html = enlivened(STILL, loss_curves(), ROUNDS)
+    html = enlivened(STILL, loss_curves("dpdl"), ROUNDS)
     assert (
         '<div class="curves-still"><div class="small"><img alt="still"></div></div>'
         in html
@@ -60,7 +64,7 @@ def test_the_still_picture_and_its_caption_are_kept() -> None:
 
 
 def test_no_name_can_end_the_script() -> None:
-    nasty = LiveFigure("</script><b>", (LiveCurve("<!--", lambda m: m.round),))
+    nasty = LiveFigure("</script><b>", (LiveCurve("<!--", lambda m: m.round, AVERAGE),))
     html = enlivened(STILL, nasty, ROUNDS)
     assert "<b>" not in html
     assert "<!--" not in html
@@ -81,8 +85,8 @@ def test_of_very_many_rounds_some_are_in_the_page() -> None:
 def path(tmp_path: Path) -> Path:
     """A page with a score, which is public, and a loss, which is not."""
     parts = [
-        public(enlivened(STILL, score_curves(ROUNDS), ROUNDS)),
-        private("loss", enlivened(STILL, loss_curves(), ROUNDS)),
+        public(enlivened(STILL, score_curves(ROUNDS, "dpdl"), ROUNDS)),
+        private("loss", enlivened(STILL, loss_curves("dpdl"), ROUNDS)),
     ]
     made = tmp_path / "page.html"
     section = Section("run", "Run", parts)

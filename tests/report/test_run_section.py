@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from dpdl import InputError
 from dpdl.folder import class_counts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.scored import AgentScores
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
 from dpdl.records import Json
-from dpdl.report.run_section import calibration_figure, of_run
+from dpdl.report.risk_numbers import best_guess
+from dpdl.report.run_section import of_run
 from tests.folder.measured import RUN, metrics, summary
 from tests.report.parsing import images
 
@@ -49,6 +49,15 @@ def test_a_run_is_shown_with_its_privacy_statement(tmp_path: Path) -> None:
     assert "the last one is 90.0%" in accuracy and "the last one is 0.7312" in loss
 
 
+def test_epsilon_is_said_in_plain_words_where_it_is_proven(tmp_path: Path) -> None:
+    html = of_run(SUMMARY, SETTINGS, tmp_path).html
+    assert "epsilon, proven against an eavesdropper on all links" in html
+    share = best_guess(3.5437, SUMMARY.delta)
+    assert 0.97 < share < 0.98 and f"at most {share:.2%} of such guesses" in html
+    other = of_run(SUMMARY, {**SETTINGS, "threat": "final-model"}, tmp_path).html
+    assert "In plain words" not in other, "nothing is proven against that"
+
+
 def test_all_settings_and_versions_are_shown(tmp_path: Path) -> None:
     html = of_run(SUMMARY, SETTINGS, tmp_path).html
     for name, value in {
@@ -59,16 +68,6 @@ def test_all_settings_and_versions_are_shown(tmp_path: Path) -> None:
         "torch": "2.x",
     }.items():
         assert f"<dt>{name}</dt><dd>{value}</dd>" in html
-
-
-def test_coefficients_are_drawn_in_the_range_that_can_occur() -> None:
-    rounds = [metrics(t, coefficient=0.5, cosine=t / 10) for t in (1, 2)]
-    broken = metrics(3, coefficient=None, cosine=0.1)
-    coefficient, cosine = calibration_figure([*rounds, broken, metrics(4)]).axes
-    assert coefficient.get_ylim() == (0.25, 0.75) and cosine.get_ylim() == (-1, 1)
-    assert cosine.lines[0].get_xydata().tolist() == [[1, 0.1], [2, 0.2]]
-    with pytest.raises(InputError, match="no coefficients"):
-        calibration_figure([broken])
 
 
 def test_a_run_shows_its_coefficients_its_partition_and_its_graph() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
@@ -22,7 +22,14 @@ from dpdl.privacy.clip import PerChunk, PerSample, Unclipped
 from dpdl.tasks.models import cnn, lenet, mlp
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
-from tests.tasks.fused_models import batch_of, compiled, difference, normal, pair
+from tests.tasks.fused_models import (
+    at_a_kink,
+    batch_of,
+    compiled,
+    difference,
+    normal,
+    pair,
+)
 
 
 def test_the_kernels_were_compiled_if_there_is_a_compiler() -> None:
@@ -102,6 +109,7 @@ def test_fused_is_plain_for_networks_of_many_kinds(
             part.reset_parameters()
     plain, fused = pair(module, shape)
     batch = batch_of(size, shape, classes, seed)
+    assume(not at_a_kink(module, batch))
     for clip in (PerSample(clip_norm), PerChunk(clip_norm, 3), Unclipped()):
         assert difference(plain, fused, batch, clip) < 3e-5
     x = batch_of(5, shape, classes, seed + 1).x

@@ -44,6 +44,9 @@ UNKNOWN = {
         nn.Flatten(),
         nn.Linear(16, 3),
     ),
+    "norm of one value": lambda: nn.Sequential(
+        nn.Conv2d(1, 4, 2), nn.GroupNorm(4, 4), nn.Flatten(), nn.Linear(4, 3)
+    ),
     "dilation": lambda: nn.Sequential(
         nn.Conv2d(1, 2, 1, dilation=2), nn.Flatten(), nn.Linear(8, 3)
     ),

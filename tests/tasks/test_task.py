@@ -104,6 +104,12 @@ class Branches(nn.Linear):
             r"does not accept inputs of shape \(1, 5, 5\)",
         ),
         (Branches(25, 3), "sample by sample"),
+        (
+            nn.Sequential(
+                nn.Conv2d(1, 4, 5), nn.GroupNorm(4, 4), nn.Flatten(), nn.Linear(4, 3)
+            ),
+            "one value in a group",
+        ),
     ],
 )
 def test_check_says_what_is_wrong_with_a_model(module: nn.Module, words: str) -> None:

@@ -11,6 +11,7 @@ import os
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from dpdl import __version__
 from dpdl.errors import DpdlError
@@ -84,6 +85,17 @@ class LazyGroup(click.Group):
         module, attribute = COMMANDS[name][0].split(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """Commands and their help come from the table: a shell must not wait for imports."""
+        found = [
+            CompletionItem(name, help=about)
+            for name, (_, about) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter

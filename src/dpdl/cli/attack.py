@@ -13,6 +13,7 @@ from dpdl.cli.common import (
     print_json,
     quiet_option,
 )
+from dpdl.cli.completion import run_folders
 from dpdl.errors import InputError
 from dpdl.folder import names
 
@@ -21,7 +22,13 @@ GRAPH, AGENTS = "bipartite", 10
 
 
 @click.command()
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="RUN...")
+@click.argument(
+    "runs",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="RUN...",
+    shell_complete=run_folders,
+)
 @click.option(
     "--scenario",
     default=None,

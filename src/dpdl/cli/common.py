@@ -9,14 +9,24 @@ from typing import Any, TypeVar
 
 import click
 
+from dpdl.cli.completion import run_folders
 from dpdl.records import written
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 quiet_option = click.option("--quiet", is_flag=True, help="no progress")
-run_argument = click.argument("run_dir", type=click.Path(path_type=Path), metavar="RUN")
+run_argument = click.argument(
+    "run_dir",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    shell_complete=run_folders,
+)
 optional_run_argument = click.argument(
-    "run_dir", type=click.Path(path_type=Path), required=False, metavar="[RUN]"
+    "run_dir",
+    type=click.Path(path_type=Path),
+    required=False,
+    metavar="[RUN]",
+    shell_complete=run_folders,
 )
 toml_argument = click.argument(
     "file", type=click.Path(path_type=Path), required=False, metavar="[FILE.toml]"

@@ -20,6 +20,7 @@ from dpdl.cli.common import (
     quiet_option,
     toml_argument,
 )
+from dpdl.cli.completion import among, several
 from dpdl.cli.options import (
     ExperimentCommand,
     experiment_options,
@@ -28,6 +29,7 @@ from dpdl.cli.options import (
 )
 from dpdl.cli.tables import Cell, FittingTable
 from dpdl.errors import RunFailed
+from dpdl.experiment.names import algorithms as algorithm_names
 from dpdl.experiment.shared import SHARED
 from dpdl.folder import names
 
@@ -42,7 +44,10 @@ OPTIONS = [name for name in SHARED if name != "algorithm"]
 @click.command(cls=ExperimentCommand)
 @toml_argument
 @click.option(
-    "--algorithms", required=True, help="names of algorithms, separated by commas"
+    "--algorithms",
+    required=True,
+    shell_complete=several(algorithm_names),
+    help="names of algorithms, separated by commas",
 )
 @click.option(
     "--seeds",
@@ -61,6 +66,7 @@ OPTIONS = [name for name in SHARED if name != "algorithm"]
 @click.option(
     "--equal",
     default=None,
+    shell_complete=among(("bytes", "epsilon", "sigma")),
     help="what all have in common (epsilon, sigma, bytes) [by what is given]",
 )
 @click.option(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpdl.cli.common import json_option, out_option, print_json, quiet_option
+from dpdl.cli.completion import among
 from dpdl.cli.options import experiment_options, given
+from dpdl.experiment.names import datasets
 
 if TYPE_CHECKING:
     from dpdl.studies.describe import Description
@@ -46,7 +48,7 @@ def list_names(as_json: bool) -> None:
 
 
 @data.command()
-@click.argument("name")
+@click.argument("name", shell_complete=among(datasets))
 @quiet_option
 def fetch(name: str, quiet: bool) -> None:
     """Fetch the data set NAME, check its hash, and keep it for use without a network."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dpdl.cli.common import json_option, out_option, print_json, run_argument
+from dpdl.cli.completion import among
 from dpdl.errors import InputError, unknown
 from dpdl.folder import names
 
@@ -20,6 +21,7 @@ FORMATS = ("csv", "model", "tensorboard")
     default="csv",
     show_default=True,
     metavar="FORMAT",
+    shell_complete=among(FORMATS),
     help="csv or tensorboard for the metrics, model for the trained model",
 )
 @click.option(

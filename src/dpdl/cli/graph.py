@@ -7,11 +7,13 @@ from pathlib import Path
 import click
 
 from dpdl.cli.common import json_option, out_option, print_json
+from dpdl.cli.completion import among
 from dpdl.cli.options import experiment_options
+from dpdl.experiment.names import graphs
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=among(graphs))
 @click.option(
     "--agents", type=int, default=None, help="number of agents N; a file knows its own"
 )

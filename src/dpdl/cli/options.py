@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from dpdl.algorithms import usable
+from dpdl.cli.completion import among, values_of, values_of_any
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import read_toml
 from dpdl.experiment.options import installed, options_of
@@ -37,6 +39,12 @@ class SharedOption(click.Option):
         super().__init__(*args, **kwargs)
         self.field = field
 
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """The allowed names."""
+        return values_of(self.field, incomplete)
+
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Help, allowed names, default."""
         record = super().get_help_record(ctx)
@@ -59,6 +67,14 @@ class AlgorithmOption(click.Option):
             callback=lambda _, __, text: None if text is None else Typed(text),
         )
         self.having = having
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that the named algorithms allow, or all that have the option."""
+        chosen = ctx.meta.get(CHOSEN, ())
+        known = [self.having[name] for name in chosen if name in self.having]
+        return values_of_any(known or self.having.values(), incomplete)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Its flag, and what it means for the named algorithms, or for all that have it."""
@@ -208,7 +224,10 @@ def experiment_options(
 def preset_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--preset NAME`."""
     return click.option(
-        "--preset", default=None, help=f"named set of options ({', '.join(PRESETS)})"
+        "--preset",
+        default=None,
+        shell_complete=among(PRESETS),
+        help=f"named set of options ({', '.join(PRESETS)})",
     )(command)
 
 

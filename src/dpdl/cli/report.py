@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dpdl.cli.common import json_option, out_option, print_json
+from dpdl.cli.completion import run_folders
 from dpdl.folder import names
 
 
@@ -17,6 +18,7 @@ from dpdl.folder import names
     required=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER...",
+    shell_complete=run_folders,
 )
 @out_option(f"the page [FOLDER/{names.REPORT}]")
 @click.option(

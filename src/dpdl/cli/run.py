@@ -17,6 +17,7 @@ from dpdl.cli.common import (
     run_argument,
     toml_argument,
 )
+from dpdl.cli.completion import among, several
 from dpdl.cli.options import (
     ExperimentCommand,
     experiment_options,
@@ -34,12 +35,14 @@ placement_option = click.option(
     "--placement",
     default="alone",
     show_default=True,
+    shell_complete=among(("alone", "gloo", "threads:")),
     help="alone, threads:K, or gloo (under torchrun)",
 )
 track_option = click.option(
     "--track",
     default=None,
     metavar="FORMATS",
+    shell_complete=several(("csv", "tensorboard")),
     help="write metrics for other programs, too: csv, tensorboard, or both",
 )
 

@@ -17,6 +17,7 @@ from dpdl.cli.common import (
     quiet_option,
     toml_argument,
 )
+from dpdl.cli.completion import among
 from dpdl.cli.options import (
     ExperimentCommand,
     experiment_options,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--search",
     default="random",
+    shell_complete=among(("grid", "halving", "random")),
     show_default=True,
     help="random, grid, or halving: stop the worse early",
 )

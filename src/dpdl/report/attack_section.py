@@ -9,6 +9,7 @@ from pathlib import Path
 from dpdl.folder import names
 from dpdl.folder.attack_facts import AttackFacts, CaseScores, TrivialScores
 from dpdl.privacy.epsilon import Epsilon
+from dpdl.report.alarms import Alarm, alarm
 from dpdl.report.page import (
     Section,
     bullets,
@@ -45,13 +46,14 @@ def rebuilt(facts: AttackFacts, folder: Path) -> Section:
             "It never saw the records.",
             *_aside(size, seen[0].own_batch),
         ),
-        highlighted(verdict(seen)),
+        *_verdict(seen),
         picture(
             folder / names.GALLERY_OF_AGENTS,
             "Rows of small pictures: the records, what was rebuilt from each kind of "
             "message, and a guess.",
             f"Round {first}, batches of {_count(size, 'record')}. Top: the records. "
-            "Below: what was rebuilt from the messages named on the left. Bottom: a "
+            "Below: what was rebuilt from the messages named on the left (ND: no "
+            "defence; CG, MM, SELF, STEP: the message, as listed below). Bottom: a "
             "guess that needs no message at all, the mean of public records.",
         ),
         bullets(
@@ -89,22 +91,43 @@ def outcome(row: CaseScores) -> str:
 
 def verdict(rows: Sequence[CaseScores]) -> str:
     """One sentence on who protects what."""
-    open_: list[str] = []
-    closed: list[str] = []
-    for who in dict.fromkeys(row.who for row in rows):
-        surest = min(row.p_better_than_trivial for row in rows if row.who == who)
-        (open_ if surest <= SURE else closed).append(who)
-    sentences = []
-    if open_:
-        sentences.append(
-            f"{_named(open_)}: a neighbour sees your records, or a shadow of them."
-        )
-    if closed:
-        sentences.append(
-            f"{_named(closed)}: a neighbour sees nothing that it could not have "
-            "guessed."
-        )
-    return " ".join(sentences)
+    return " ".join(filter(None, (exposed(rows), shielded(rows))))
+
+
+def _verdict(rows: Sequence[CaseScores]) -> list[str]:
+    """The same as HTML: a warning where records can be seen."""
+    seen, unseen = exposed(rows), shielded(rows)
+    found = [alarm(Alarm(seen, "Records can be seen"))] if seen else []
+    return [*found, highlighted(unseen)] if unseen else found
+
+
+def exposed(rows: Sequence[CaseScores]) -> str:
+    """Whose records are seen; empty if nobody's."""
+    names = [who for who in _who(rows) if _surest(rows, who) <= SURE]
+    return (
+        f"{_named(names)}: a neighbour sees your records, or a shadow of them."
+        if names
+        else ""
+    )
+
+
+def shielded(rows: Sequence[CaseScores]) -> str:
+    """Whose records are not seen; empty if all are."""
+    names = [who for who in _who(rows) if _surest(rows, who) > SURE]
+    return (
+        f"{_named(names)}: a neighbour sees nothing that it could not have guessed."
+        if names
+        else ""
+    )
+
+
+def _who(rows: Sequence[CaseScores]) -> list[str]:
+    return list(dict.fromkeys(row.who for row in rows))
+
+
+def _surest(rows: Sequence[CaseScores], who: str) -> float:
+    """Of all ways in, the one that a guess explains least."""
+    return min(row.p_better_than_trivial for row in rows if row.who == who)
 
 
 def limits(epsilons: Mapping[str, Epsilon]) -> list[str]:

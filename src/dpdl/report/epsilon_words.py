@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.epsilons import Epsilons
-from dpdl.privacy.threats import Threat
+from dpdl.privacy.threats import Threat, threat
 
 
 def listener_words(listener: Threat) -> str:
@@ -22,6 +22,11 @@ def listener_words(listener: Threat) -> str:
         "eavesdropper": "an eavesdropper on all links",
         "final-model": "somebody who sees the models only",
     }[listener.kind]
+
+
+def threat_of(key: str) -> Threat:
+    """The threat model of a key in `summary.json`."""
+    return threat("neighbours:1" if key == "neighbour" else key.replace("_", "-"))
 
 
 def epsilon_words(epsilons: Epsilons, listener: Threat) -> str:

@@ -132,6 +132,10 @@ LOOKS: Mapping[str, Look] = {name: _look(*words) for name, words in _CHOSEN.item
 """Of the algorithms that come with dpdl."""
 
 
+AVERAGE = Look("#6B7280", "#A9B2BD", (2, 1.5), "down")
+"""The line of the average of all models, which belongs to no algorithm."""
+
+
 def _free() -> tuple[Look, ...]:
     """Looks that no algorithm of dpdl has."""
     taken = {words[:2] for words in _CHOSEN.values()}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dpdl.folder.metrics import Metrics
 from dpdl.records import JsonObject
-from dpdl.report.lines import DASHES, HUES
+from dpdl.report.lines import AVERAGE, Look, look_of
 
 MOST = 2_000
 """Rounds of one figure; of more, evenly chosen ones are in the page."""
@@ -29,8 +29,7 @@ class LiveCurve(NamedTuple):
 
     name: str
     value: Value
-    hue: str = "blue"
-    dash: str = "solid"
+    look: Look
     band: Band | None = None
 
 
@@ -50,29 +49,27 @@ class LiveFigure(NamedTuple):
         }
 
 
-def score_curves(metrics: Sequence[Metrics]) -> LiveFigure:
-    """The score on the test records."""
+def score_curves(metrics: Sequence[Metrics], algorithm: str) -> LiveFigure:
+    """The score on the test records, in the look of the algorithm."""
     score = metrics[-1].score
     band = (lambda m: m.score.worst), (lambda m: m.score.best)
     return LiveFigure(
         f"test {score.label}",
         (
-            LiveCurve("mean of agents", lambda m: m.score.mean, band=band),
             LiveCurve(
-                "average of all models",
-                lambda m: m.score.average_model,
-                "vermillion",
-                "dashed",
+                "mean of agents", lambda m: m.score.mean, look_of(algorithm), band
             ),
+            LiveCurve("average model", lambda m: m.score.average_model, AVERAGE),
         ),
         score.percent,
     )
 
 
-def loss_curves() -> LiveFigure:
-    """The training loss, which no epsilon covers."""
+def loss_curves(algorithm: str) -> LiveFigure:
+    """The training loss, which no epsilon covers, in the look of the algorithm."""
     band = (lambda m: m.train_loss.min), (lambda m: m.train_loss.max)
-    mean = LiveCurve("mean of agents", lambda m: m.train_loss.mean, band=band)
+    look = look_of(algorithm)
+    mean = LiveCurve("mean of agents", lambda m: m.train_loss.mean, look, band)
     return LiveFigure("training loss", (mean,))
 
 
@@ -111,12 +108,9 @@ def chosen(metrics: Sequence[Metrics], most: int = MOST) -> list[Metrics]:
 
 
 def _line(curve: LiveCurve, metrics: Sequence[Metrics]) -> JsonObject:
-    hue = HUES[curve.hue]
     found: JsonObject = {
         "name": curve.name,
-        "colour": hue.light,
-        "dark": hue.dark,
-        "dash": list(DASHES[curve.dash]),
+        **curve.look.plain(),
         "x": [m.round for m in metrics],
         "y": [_short(curve.value(m)) for m in metrics],
     }

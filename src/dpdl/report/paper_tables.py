@@ -50,7 +50,7 @@ from dpdl.report.page import (
 
 STEPS = (1.0, 3.0)
 """Differences of more points than these have a darker shade."""
-HEADS = ("data set", "graph", "N", "alpha_d", "epsilon")
+HEADS = ("data set", "graph", "agents", "alpha_d", "epsilon")
 LIMITS = ("Accuracies of cells whose proven epsilon is unbounded or unknown.",)
 SIMULATED = Alarm(
     "Nothing here is covered if somebody knows the seeds: these runs are simulations "

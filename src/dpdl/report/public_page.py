@@ -29,9 +29,10 @@ ABOUT = "Agents on a graph train one model without a server."
 def whole_page(names: str, sections: Sequence[Section], foot: str) -> str:
     """All that was found, for the one who holds the records."""
     notice = highlighted(
-        "For you, not for others: this page shows things that no epsilon covers. They "
-        "are marked, and listed at its end. A page to give away is made by dpdl report "
-        "--public."
+        "For you, not for others: parts of this page show more about private records "
+        "than epsilon, the measure of privacy, accounts for. They have an orange line at "
+        "their left, and a list of them is at the end. A page to give away is made by "
+        "dpdl report --public."
     )
     shown = not_covered(sections)
     last = _box([*_limits(sections), *map(_sentence, shown)], sections)

@@ -7,17 +7,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from dpdl.algorithms import named
-from dpdl.errors import DpdlError, InputError
+from dpdl.errors import DpdlError
 from dpdl.folder import class_counts, names
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_of_run
 from dpdl.folder.summary import Summary
 from dpdl.privacy.epsilons import CLAIMED
-from dpdl.privacy.threats import EAVESDROPPER, threat
+from dpdl.privacy.threats import EAVESDROPPER, Threat, threat
 from dpdl.records import Json
-from dpdl.report.captions import Words, captioned
+from dpdl.report.calibration import calibration
 from dpdl.report.coverage import (
     FOLDER,
     alarms,
@@ -26,8 +25,8 @@ from dpdl.report.coverage import (
     open_settings,
     tested_in_private,
 )
-from dpdl.report.figures import BLUE, INK, ORANGE, draw_graph, draw_partition, save
-from dpdl.report.frontier import styled
+from dpdl.report.epsilon_words import listener_words, threat_of
+from dpdl.report.figures import draw_graph, draw_partition, save
 from dpdl.report.live_curves import enlivened, loss_curves, score_curves
 from dpdl.report.page import (
     PagePart,
@@ -42,9 +41,8 @@ from dpdl.report.page import (
     table,
     wide_picture,
 )
+from dpdl.report.risk_numbers import best_guess
 from dpdl.report.training_curves import (
-    MARKS,
-    STEPS,
     RunWords,
     loss_figure,
     score_figure,
@@ -53,10 +51,8 @@ from dpdl.report.training_curves import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-CALIBRATION = {"coefficient": (BLUE, (0.25, 0.75)), "cosine": (ORANGE, (-1.0, 1.0))}
-"""Colour, and the range that can occur: noise around the middle must not look like a trend."""
 WORLD, HOLDINGS = "Who talks to whom", "Who holds what"
 Measured = Sequence[Metrics]
 
@@ -74,18 +70,20 @@ def of_run(
     s, run = summary, RunFolder(folder)
     metrics = run.metrics()
     title = title_of(s)
-    about = words_of(s, threat(str(settings.get("threat", EAVESDROPPER))))
+    listener = threat(str(settings.get("threat", EAVESDROPPER)))
+    about = words_of(s, listener)
     closed = tested_in_private(settings)
     inside = (_scores(s) if closed else {}) | _unprotected(s, metrics)
     results = ({} if closed else _scores(s)) | _results(s)
     parts = [
         public(highlighted(s.privacy_statement)),
+        _in_plain_words(s, listener),
         public(table(["what", "value"], results.items(), f"Result of {title}.")),
         private(f"{', '.join(inside)} (numbers)", _without_noise(inside))
         if inside
         else None,
         *_curves(metrics, about, closed),
-        _calibration(s.algorithm, metrics),
+        calibration(s.algorithm, metrics),
         _graph(run),
         _partition(run, missing),
         *_last(s, settings),
@@ -108,6 +106,22 @@ def _last(s: Summary, settings: Mapping[str, Json]) -> list[PagePart]:
         public(heading("Versions"), facts(s.versions)),
     )
     return [part._replace(setting=True) for part in parts]
+
+
+def _in_plain_words(s: Summary, listener: Threat) -> PagePart | None:
+    """What the proven epsilon means, for people who know none; nothing where none is proven."""
+    epsilon = s.epsilon.against(listener).finite
+    if epsilon is None:
+        return None
+    share = best_guess(epsilon, s.delta)
+    return public(
+        paragraphs(
+            "In plain words: half of some records were used, and "
+            f"{listener_words(listener)} guesses for one of them whether it was. As long "
+            f"as the noise is secret, at most {share:.2%} of such guesses are right. "
+            "Without any message 50 % are. The smaller epsilon, the nearer the two."
+        )
+    )
 
 
 def _scores(s: Summary) -> dict[str, str]:
@@ -146,7 +160,8 @@ def _without_noise(values: Mapping[str, str]) -> str:
     return table(
         ["what", "value"],
         values.items(),
-        "Computed from records without noise; losses and shares of the end.",
+        "Computed from private records without noise; losses and shares are those of "
+        "the last evaluated round.",
     )
 
 
@@ -169,73 +184,12 @@ def _curves(
             small_picture(save(draw(metrics, about), path), words, caption)
             for draw, words in shown
         )
-    right = enlivened(right, score_curves(metrics), metrics)
-    wrong = enlivened(wrong, loss_curves(), metrics)
+    right = enlivened(right, score_curves(metrics, about.algorithm), metrics)
+    wrong = enlivened(wrong, loss_curves(about.algorithm), metrics)
     scores = public(right)
     if tested_in_private:
         scores = private(f"test {score.label} over the rounds (curve)", right)
     return [scores, private("training loss over the rounds (curve)", wrong)]
-
-
-# ------------------------------------------------------------------ calibration
-def calibration_figure(metrics: Measured) -> Figure:
-    """DPDL's mean coefficient and mean cosine over the rounds in which both were measured."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    rounds = _calibrated(metrics)
-    if not rounds:
-        raise InputError("There are no coefficients to draw.")
-    figure = Figure(figsize=(10, 3.8), facecolor="white", layout="constrained")
-    panels = figure.subplots(1, len(CALIBRATION))
-    for axes, (name, (colour, ends)) in zip(panels, CALIBRATION.items(), strict=True):
-        at = [m.round for m in rounds]
-        values = [m.diagnostics[name] for m in rounds]
-        every = -(-len(at) // MARKS)
-        axes.plot(at, values, color=colour, lw=1.8, marker="o", ms=4, markevery=every)
-        axes.set_ylim(*ends)
-        axes.set_title(f"mean {name}", size=11, color=INK, loc="left")
-        axes.set_xlabel("round")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=STEPS))
-        styled(axes)
-    captioned(figure, Words("Calibration"))
-    return figure
-
-
-def _calibrated(metrics: Measured) -> list[Metrics]:
-    def complete(m: Metrics) -> bool:
-        return all(m.diagnostics.get(name) is not None for name in CALIBRATION)
-
-    return list(filter(complete, metrics))
-
-
-def _calibration(algorithm: str, metrics: Measured) -> PagePart | None:
-    """Public for dpdl-sound only, which computes both from perturbed gradients."""
-    rounds = _calibrated(metrics)
-    if not rounds:
-        return None
-    first, last = rounds[0], rounds[-1]
-    words = (
-        "Mean calibration coefficient and mean cosine over the rounds; the coefficient "
-        f"is {first.diagnostics['coefficient']:.3f} in round {first.round} and "
-        f"{last.diagnostics['coefficient']:.3f} in round {last.round}."
-    )
-    caption = (
-        "How much of an agent's own gradient is added to a neighbour's: the "
-        "coefficient is 1 / (1 + exp(cosine)), 0.5 for gradients that have nothing in "
-        "common. Mean over agents and their neighbours."
-    )
-    with TemporaryDirectory() as place:
-        html = wide_picture(
-            save(calibration_figure(metrics), Path(place) / "calibration.png"),
-            words,
-            caption,
-        )
-    return (
-        public(html)
-        if "cosine" in named(algorithm).kind.public_diagnostics
-        else private("cosines and calibration coefficients", html)
-    )
 
 
 # ------------------------------------------------------------------ data and graph
@@ -294,7 +248,7 @@ def _label(name: str) -> str:
     """An epsilon by its key in `summary.json`."""
     if name == CLAIMED:
         return "epsilon, claimed by Theorem 1"
-    return f"epsilon, proven, {name.replace('_', ' ')}"
+    return f"epsilon, proven against {listener_words(threat_of(name))}"
 
 
 def _number(value: float | None) -> str:

@@ -19,7 +19,7 @@ from dpdl.report.coverage import file_name
 from dpdl.report.end_labels import End, label_ends, settle
 from dpdl.report.epsilon_words import epsilon_words
 from dpdl.report.figures import INK, SOFT, save, style
-from dpdl.report.lines import Look, look_of
+from dpdl.report.lines import AVERAGE, Look, look_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,6 @@ Measured = Sequence[Metrics]
 Value = Callable[[Metrics], float | None]
 Series = tuple[list[int], list[float]]
 
-AVERAGE = Look(SOFT, SOFT, (2, 1.5), "down")
-"""The line of the average of all models."""
 MARKS = 12
 """About how many markers a line has at most; each of them is at a measured point."""
 Panel = Callable[["Axes", Measured, Look], list[End]]

@@ -147,10 +147,7 @@ class Task:
             parameters = self.parameters(self.initial)
             losses = vmap(self.loss, (None, 0, 0, 0))(parameters, *batch)
         except Exception as failure:
-            raise InputError(
-                "The model cannot be differentiated sample by sample (no data-dependent branches, "
-                f"no in-place changes of inputs): {_first_line(failure)}."
-            ) from failure
+            raise InputError(_why_not_by_sample(failure)) from failure
         if losses.shape != (2,):
             raise InputError(
                 "The loss must return one number for a batch, not a tensor of shape "
@@ -186,6 +183,19 @@ def _refuse(module: nn.Module) -> None:
             raise InputError(
                 f"The model's {where} draws its own randomness; only nn.Dropout is supported."
             )
+
+
+def _why_not_by_sample(failure: Exception) -> str:
+    """Why single samples have no gradient, in one sentence."""
+    if "more than 1 value per channel" in str(failure):
+        return (
+            "A norm of the model has one value in a group, which it makes zero whatever it is, so "
+            "nothing before it could learn; use fewer groups, or normalise more pixels."
+        )
+    return (
+        "The model cannot be differentiated sample by sample (no data-dependent branches, "
+        f"no in-place changes of inputs): {_first_line(failure)}."
+    )
 
 
 def _first_line(failure: Exception) -> str:

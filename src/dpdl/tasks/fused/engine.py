@@ -1,7 +1,9 @@
 """Sums of clipped per-sample gradients by compiled kernels; `dpdl/native/learn.h` says how.
 
 All buffers are made once per thread. A call runs in one thread and adds in one order, so its bits
-do not depend on the number of threads.
+do not depend on the number of threads. They are not those of the plain path: an entry of the mean
+gradient differs by less than 3e-5 of the largest entry and 1e-6, a ten-thousandth of a clip norm of
+0.01. Where a ReLU's input is zero up to rounding they may take its other side, and differ by more.
 """
 
 from __future__ import annotations

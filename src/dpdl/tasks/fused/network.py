@@ -133,7 +133,13 @@ def _convolution(
     )
     vectors = conv.kernel_rows * -(-conv.kernel_columns * channels // 8)
     fits = min(_size(conv)) >= pool and vectors + conv.kernel_rows <= MOST_VECTORS
-    return conv if fits else None
+    return conv if fits and not _norms_one_value(conv) else None
+
+
+def _norms_one_value(conv: ConvLayer) -> bool:
+    """Whether a group of the norm has one value. It becomes zero, and torch refuses it."""
+    rows, columns = _size(conv)
+    return bool(conv.groups) and conv.filters // conv.groups * rows * columns == 1
 
 
 def _size(conv: ConvLayer) -> tuple[int, int]:
