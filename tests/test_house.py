@@ -16,13 +16,17 @@ import yaml
 import dpdl
 from dpdl import algorithms
 from dpdl.cli import COMMANDS, cli
+from dpdl.cli.demo_show import show
 from dpdl.experiment.experiment import load
 from dpdl.experiment.options import options_of
 from dpdl.experiment.presets import PRESETS
 from dpdl.experiment.shared import SHARED
+from dpdl.folder.demo_facts import DemoFacts
+from dpdl.folder.files import read_record
 from dpdl.folder.run_folder import RunFolder
 from dpdl.options import checked
 from dpdl.report import options as options_page
+from dpdl.studies.demo.script import story_of
 from tests.commands import dpdl_with
 from tests.documents import HOME, code_blocks, install_skeleton, table, text
 
@@ -92,6 +96,36 @@ def test_the_toml_shown_is_valid(tmp_path):
         path = tmp_path / "shown.toml"
         path.write_text(block, "utf-8")
         load(path, None, {})
+
+
+# ---------------------------------------------------------------- what is told
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_the_story_is_the_one_that_was_told(page, monkeypatch, capsys):
+    """The table is what `dpdl demo` shows of the run whose numbers are kept."""
+    monkeypatch.setenv("COLUMNS", "80")
+    show(read_record(DemoFacts, HOME / "results" / "demo" / "mnist.json"))
+    shown, _ = capsys.readouterr().out.split("\n\n", 1)
+    lines = [f"    {line}".rstrip() for line in shown.splitlines() if line.strip()]
+    assert "\n".join(lines) in text(page)
+
+
+def test_the_story_that_was_told_has_the_settings_of_today():
+    told = read_record(DemoFacts, HOME / "results" / "demo" / "mnist.json")
+    story = story_of(told.dataset)
+    for part in (*told.parts, told.control):
+        e = story.experiments[part.name]
+        known = (part.algorithm, part.model, part.rounds)
+        assert known == (e.algorithm, e.model, e.rounds)
+        assert part.attack.round == story.script.attack.round
+        assert part.attack.images == len(story.script.attack.agents)
+
+
+def test_the_numbers_of_the_readme_are_those_that_were_found():
+    told = read_record(DemoFacts, HOME / "results" / "demo" / "mnist.json")
+    paper = told.parts[1]
+    page = " ".join(text("README.md").split())
+    assert f"certifies that epsilon is at least {paper.certified:.2g}:" in page
+    assert f"{len(algorithms.NAMES)} algorithms behind one interface" in page
 
 
 # ---------------------------------------------------------------- what is listed

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import dpdl
 from tests.documents import HOME
 
 DOCS = HOME / "docs"
@@ -74,3 +75,11 @@ def test_a_page_says_what_it_is_about_before_its_first_section(page):
     assert title.startswith("# ")
     assert re.match(r"[A-Z`*\[]", first), first
     assert len(first) > 40
+
+
+def test_the_reference_has_every_public_name():
+    """What `dpdl` offers is a directive of its page, or a page of its own."""
+    page = (DOCS / "reference" / "index.md").read_text("utf-8")
+    shown = set(re.findall(r"(?m)^::: dpdl\.(\w+)$", page))
+    pages = {name for name in dpdl.__all__ if f"reference/{name}.md" in PAGES}
+    assert shown | pages | {"__version__"} == set(dpdl.__all__)

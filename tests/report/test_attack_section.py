@@ -10,8 +10,16 @@ import pytest
 
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
-from dpdl.report.attack_section import limits, outcome, rebuilt, verdict
+from dpdl.report.attack_section import (
+    limits,
+    outcome,
+    rebuilt,
+    seen,
+    similarity,
+    verdict,
+)
 from tests.report.attacked import HALF, OPEN, SHUT, row
+from tests.told import scores
 
 
 def test_words_follow_the_numbers() -> None:
@@ -77,3 +85,14 @@ def test_every_row_and_every_guess_is_in_the_table(attacked: Path) -> None:
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", table)
     assert cells.count("77") == 1 and cells.count("-") == 1
     assert "no attack: mean" in table and cells.count("100%") == 3
+
+
+def test_there_is_no_minus_zero() -> None:
+    assert similarity(scores(-0.001, 1.0)) == "0.00"
+    assert similarity(scores(-0.012, 1.0)) == "-0.01"
+
+
+def test_two_words_say_what_was_rebuilt() -> None:
+    assert seen(scores(0.9, 0.016)) == "the records"
+    assert seen(scores(0.3, 0.016)) == "a shadow"
+    assert seen(scores(0.9, 0.5)) == "nothing"

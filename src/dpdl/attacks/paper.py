@@ -55,6 +55,16 @@ def experiments(place: AttackedPlace, seed: int) -> dict[str, Experiment]:
     }
 
 
+def one_link_each(e: Experiment) -> frozenset[tuple[int, int]]:
+    """One link out of every agent: it carries its cross-gradient, momentum and model."""
+    graph = build(e.graph, e.agents, e.weights, e.seed)
+    links: dict[int, int] = {}
+    for i, j in graph.edges.tolist():
+        if i != j:
+            links.setdefault(i, j)
+    return frozenset(links.items())
+
+
 @final
 @dataclass(frozen=True)
 class PaperAttack:
@@ -66,14 +76,8 @@ class PaperAttack:
     def recording_request(
         self, e: Experiment, batches: Iterable[int]
     ) -> RecordingRequest:
-        """One link out of every agent: it carries its cross-gradient, momentum and model."""
-        graph = build(e.graph, e.agents, e.weights, e.seed)
-        links: dict[int, int] = {}
-        for i, j in graph.edges.tolist():
-            if i != j:
-                links.setdefault(i, j)
-        sizes = tuple(sorted(batches))
-        return RecordingRequest(self.rounds, sizes, frozenset(links.items()))
+        """The rounds of these runs, with batches of such sizes, on `one_link_each`."""
+        return RecordingRequest(self.rounds, tuple(sorted(batches)), one_link_each(e))
 
     def compared(
         self, rows: Iterable[CaseScores], place: AttackedPlace

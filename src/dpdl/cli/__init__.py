@@ -17,6 +17,10 @@ from dpdl import __version__
 from dpdl.errors import DpdlError
 
 COMMANDS = {
+    "demo": (
+        "dpdl.cli.demo:demo",
+        "What a neighbour rebuilds, without and with noise: in a minute.",
+    ),
     "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
     "resume": ("dpdl.cli.run:resume", "Continue an interrupted run, or extend one."),
     "reproduce": (

@@ -25,7 +25,7 @@ def locked(out: Path, file: str, kind: type[Kind]) -> Iterator[Kind | None]:
     folder in which nothing was written is removed again.
     """
     about, new = out / file, not out.exists()
-    _refuse_other(out, file)
+    refuse_other(out, file)
     lock = _lock(out)
     try:
         yield kind.from_json(_read(about), str(about)) if about.exists() else None
@@ -37,7 +37,8 @@ def locked(out: Path, file: str, kind: type[Kind]) -> Iterator[Kind | None]:
             out.rmdir()
 
 
-def _refuse_other(out: Path, file: str) -> None:
+def refuse_other(out: Path, file: str) -> None:
+    """Refuse a path that is no folder, and a folder of something else, without `file` in it."""
     if not out.exists():
         return
     if not out.is_dir():

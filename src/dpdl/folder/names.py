@@ -64,6 +64,11 @@ TRIAL_RUNS = "trials"
 SEARCH_RESULT = "result.json"
 BEST = "best.toml"
 
+# ------------------------------------------------------------------ the demonstration
+DEMO = "demo.json"
+STORY = "story.json"
+STORY_PICTURE = "rebuilt.png"
+
 # ------------------------------------------------------------------ a reproduction
 RESULTS = "results"
 REPRODUCED = "reproduce"
@@ -103,6 +108,11 @@ def reconstructions_of(case: str) -> str:
 def run_of_seed(algorithm: str, seed: int) -> str:
     """One run of a comparison."""
     return f"{algorithm}-seed{seed}"
+
+
+def part_of_story(dataset: str, part: str) -> str:
+    """One run of the demonstration."""
+    return f"{dataset}-{part}"
 
 
 def run_of_trial(k: int) -> str:

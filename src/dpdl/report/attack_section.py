@@ -89,6 +89,18 @@ def outcome(row: CaseScores) -> str:
     return f"a shadow of the records, better than the guess ({numbers})."
 
 
+def similarity(row: CaseScores) -> str:
+    """SSIM with two digits; there is no minus zero."""
+    return f"{round(row.ssim, 2) + 0.0:.2f}"
+
+
+def seen(row: CaseScores) -> str:
+    """What was rebuilt, in two words."""
+    if row.p_better_than_trivial > SURE:
+        return "nothing"
+    return "the records" if row.ssim > RECOGNISABLE else "a shadow"
+
+
 def verdict(rows: Sequence[CaseScores]) -> str:
     """One sentence on who protects what."""
     return " ".join(filter(None, (exposed(rows), shielded(rows))))

@@ -330,9 +330,11 @@ const curves = (() => {
         if (best === null || Math.abs(one - this.at) < Math.abs(best - this.at)) best = one;
       }
       if (best === null) return null;
-      const rows = this.seen.map(line => {
-        const k = place(line.x, best);
-        return line.x[k] === best ? {line, k, y: line.y[k]} : {line, k: -1, y: null};
+      // A line without a value there gives the nearest one, and says where, but not beyond its ends.
+      const inside = this.seen.filter(({x}) => x[0] <= best && best <= x[x.length - 1]);
+      const rows = inside.map(line => {
+        const k = nearest(line.x, best);
+        return {line, k, y: line.y[k], at: line.x[k] === best ? "" : ` at ${number(line.x[k])}`};
       });
       return {x: best, rows: rows.filter(row => known(row.y))};
     }
@@ -348,8 +350,9 @@ const curves = (() => {
       const px = this.px(found.x);
       this.cross.setAttribute("x1", px);
       this.cross.setAttribute("x2", px);
-      for (const {line, y} of found.rows) {
-        tint(make(this.dots, "circle", {cx: px, cy: this.py(y), r: 3.5, class: "curves-dot"}), line);
+      for (const {line, k, y} of found.rows) {
+        const at = {cx: this.px(line.x[k]), cy: this.py(y), r: 3.5, class: "curves-dot"};
+        tint(make(this.dots, "circle", at), line);
       }
       if (whole) this.drawTip(found, px);
     }
@@ -359,25 +362,27 @@ const curves = (() => {
       tip.replaceChildren();
       element(tip, "b", "", `${x || "round"} ${number(found.x)}`);
       const rows = [...found.rows].sort((a, b) => b.y - a.y);
-      for (const {line, k, y} of rows.slice(0, 12)) {
+      for (const {line, k, y, at} of rows.slice(0, 12)) {
         const row = element(tip, "span", "curves-row");
         this.swatch(row, line);
         element(row, "span", "", line.name);
         const ends = line.low && known(line.low[k]) && known(line.high[k])
           ? ` (${number(line.low[k], percent)} to ${number(line.high[k], percent)})` : "";
-        element(row, "strong", "", `${number(y, percent)}${unit ? ` ${unit}` : ""}${ends}`);
+        element(row, "strong", "", `${number(y, percent)}${unit ? ` ${unit}` : ""}${ends}${at}`);
       }
       if (rows.length > 12) element(tip, "span", "", `and ${rows.length - 12} more`);
-      const left = px > EDGE.left + this.inner / 2;
-      tip.style.left = left ? "" : `${px + 12}px`;
-      tip.style.right = left ? `${this.width - px + 12}px` : "";
+      // Beside the pointer, or below the chart where neither side has room for it.
+      const wide = tip.offsetWidth, right = px + 12, left = px - 12 - wide;
+      const there = right + wide <= this.width ? right : left;
+      tip.style.left = `${Math.max(0, there)}px`;
+      tip.style.top = there < 0 ? `${HEIGHT}px` : "8px";
     }
 
     sentence() {
       const found = this.found();
       if (!found) return "";
       const {percent, x} = this.options;
-      const each = found.rows.map(({line, y}) => `${line.name} ${number(y, percent)}`);
+      const each = found.rows.map(({line, y, at}) => `${line.name} ${number(y, percent)}${at}`);
       return `${x || "round"} ${number(found.x)}: ${each.join(", ")}`;
     }
 

@@ -12,10 +12,12 @@ from dpdl.errors import DpdlError, InputError
 from dpdl.folder import class_counts, files, names
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.class_counts import ClassCounts
+from dpdl.folder.demo_facts import DemoFacts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.paper.cells import published
 from dpdl.records import Record
 from dpdl.report.attack_section import rebuilt
+from dpdl.report.demo_section import told
 from dpdl.report.page import Section
 from dpdl.report.paper_tables import of_mode
 from dpdl.report.public_page import not_covered, public_page, whole_page
@@ -64,8 +66,8 @@ def make_page(folders: Sequence[Path], out: Path | None, public: bool) -> Writte
 def sections_of(folder: Path) -> list[Section]:
     """All that a folder holds: a run, an attack, results of a reproduction."""
     try:
-        told = settings_last([*_run(folder), *_attack(folder)])
-        found = [*told, *_results(folder)]
+        about = settings_last([*_run(folder), *_attack(folder)])
+        found = [*_story(folder), *about, *_results(folder)]
     except DAMAGE as failure:
         raise InputError(
             f"Folder {str(folder)!r} holds a file that is damaged or was written by "
@@ -74,10 +76,16 @@ def sections_of(folder: Path) -> list[Section]:
     if not found:
         raise InputError(
             f"{str(folder)!r} holds neither a finished run ({names.SUMMARY}), nor an "
-            f"attack ({names.ATTACK_RESULT}), nor results of dpdl reproduce "
-            "(MODE/CELL.json)."
+            f"attack ({names.ATTACK_RESULT}), nor a demonstration ({names.STORY}), nor "
+            "results of dpdl reproduce (MODE/CELL.json)."
         )
     return found
+
+
+def _story(folder: Path) -> list[Section]:
+    if not (folder / names.STORY).exists():
+        return []
+    return [told(DemoFacts.read(folder), folder)]
 
 
 def _run(folder: Path) -> list[Section]:

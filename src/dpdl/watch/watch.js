@@ -68,7 +68,10 @@
       runs.set(run.id, run);
     }
     if (!runs.has(chosen)) { chosen = null; picked = null; }
-    if (chosen === null && runs.size) chosen = [...runs.keys()][runs.size - 1];
+    if (chosen === null && runs.size) {
+      const every = [...runs.values()], going = every.filter(run => run.state === "running");
+      chosen = (going.length ? going : every).at(-1).id;
+    }
     name();
   };
 
@@ -105,7 +108,7 @@
       key: "epsilon", heading: () => "epsilon, proven and claimed", column: "epsilon",
       note: "Proven for the agent that is worst off, over all planned rounds; Theorem 1 only claims.",
       single: run => spending(run), facts: run => ({
-        ends: run.total ? [0, run.total] : undefined, now: run.done, zero: true,
+        ends: run.total ? [0, run.total] : undefined, now: run.state === "finished" ? undefined : run.done, zero: true,
       }),
       overlay: "Proven so far, against the threat that each run was asked to withstand.",
     },
