@@ -70,6 +70,14 @@ OPTIONS = [name for name in SHARED if name != "algorithm"]
     default=None,
     help="megabytes that a run may send; sets its rounds",
 )
+@click.option(
+    "--tune",
+    "trials",
+    type=int,
+    default=None,
+    metavar="TRIALS",
+    help="first search for the lr of every algorithm, on held-out records, in so many trials each",
+)
 @preset_option
 @experiment_options(only=OPTIONS)
 @out_option("folder [runs/compare-..., by the request]")
@@ -83,6 +91,7 @@ def compare(
     sets: tuple[str, ...],
     equal: str | None,
     megabytes: float | None,
+    trials: int | None,
     preset: str | None,
     out: Path | None,
     jobs: int | None,
@@ -97,6 +106,7 @@ def compare(
     """
     from dpdl.studies import comparison
     from dpdl.studies.comparison_request import make_comparison
+    from dpdl.studies.comparison_tuning import tuned
     from dpdl.studies.folders import comparison_folder
     from dpdl.studies.pictures import draw_table, drawing
 
@@ -110,7 +120,10 @@ def compare(
         equal=equal,
         megabytes=megabytes,
     )
-    out = out or comparison_folder(c)
+    out = out or comparison_folder(c, trials)
+    if trials is not None:
+        with Board(quiet) as board:
+            c = tuned(c, out, trials, jobs=jobs, watch=board, progress=not quiet)
     with Board(quiet) as board:
         watch = drawing(out, board)
         table = comparison.compare(c, out, jobs=jobs, watch=watch, progress=not quiet)
@@ -135,7 +148,7 @@ def _refuse_failed(table: ComparisonTable) -> None:
         )
 
 
-COLUMNS = ("worst", "rounds", "MB sent", "sigma", "epsilon", "seeds")
+COLUMNS = ("worst", "lr", "rounds", "MB sent", "sigma", "epsilon", "seeds")
 
 
 def show_table(table: ComparisonTable, picture: Path) -> None:
@@ -149,7 +162,7 @@ def show_table(table: ComparisonTable, picture: Path) -> None:
     for row in table.rows:
         shown.add(*_cells(row, threat(table.threat)))
     shown.show(console, borders=False)
-    for line in [*_ends(table), *_warning(table)]:
+    for line in [*_ends(table), *_warning(table), *_step_sizes(table)]:
         console.print(escape(line), highlight=False, soft_wrap=True)
     console.print(
         f"Folder: {table.out}   Curves: {picture}", highlight=False, soft_wrap=True
@@ -175,6 +188,25 @@ def _warning(table: ComparisonTable) -> Iterator[str]:
         )
 
 
+def _step_sizes(table: ComparisonTable) -> Iterator[str]:
+    """Where the step sizes are from, and a warning if some were not looked for."""
+    from dpdl.studies.comparison_tuning import searches_of
+    from dpdl.studies.tuning import WARNING
+
+    known = [row for row in table.rows if row.lr_from]
+    if not known:
+        return
+    yield f"Step sizes: {', '.join(f'{r.algorithm} {r.lr_from}' for r in known)}."
+    loose = [row.algorithm for row in known if row.lr_from != "tuned"]
+    if loose and len(table.rows) > 1:
+        yield (
+            f"Warning: nobody tuned the step size of {', '.join(loose)} for this comparison; that "
+            "can turn a ranking around. --tune 8 tunes all with the same number of trials."
+        )
+    elif searches_of(Path(table.out)).exists():
+        yield f"Warning: {WARNING}"
+
+
 def _heading(table: ComparisonTable) -> str:
     """The name of the score, and its unit."""
     from dpdl.folder.scored import in_percent, label_of
@@ -187,7 +219,7 @@ def _cells(row: ComparisonRow, listener: Threat) -> list[Cell]:
     from dpdl.folder.scored import show_score
 
     if not row.seeds:
-        return ["", row.algorithm, "failed", *[""] * 5, "0"]
+        return ["", row.algorithm, "failed", *[""] * 6, "0"]
 
     def show(value: float | None) -> str:
         return show_score(row.score.name, value or 0.0).removesuffix("%")
@@ -200,6 +232,7 @@ def _cells(row: ComparisonRow, listener: Threat) -> list[Cell]:
         row.algorithm,
         f"{show(row.score.mean)}{spread}",
         show(row.score.worst),
+        "-" if row.lr is None else f"{row.lr:.3g}",
         str(row.rounds) + ("*" if row.stopped else ""),
         f"{(row.bytes_sent or 0) / 1e6:,.1f}",
         f"{row.sigma:.4g}",
