@@ -273,8 +273,8 @@ def table_with(*sources: str | None) -> ComparisonTable:
 def test_step_sizes_are_shown_and_untuned_ones_are_warned_about(capsys) -> None:
     show_table(table_with("default", "tuned", "given"), Path("c.png"))
     out = " ".join(capsys.readouterr().out.split())
-    assert "0.125" in out
-    assert "Step sizes: b default, a tuned, c given." in out
+    sizes = "b 0.125 (default), a 0.125 (tuned), c 0.125 (given)."
+    assert f"Step sizes: {sizes}" in out
     assert "nobody tuned the step size of b, c for this comparison" in out
     assert "--tune 8" in out
 

@@ -105,7 +105,7 @@ def test_json_has_the_keys_that_others_rely_on() -> None:
     assert list(a) == [
         *("algorithm", "rank", "accuracy", "average_model", "train_loss"),
         *("consensus_distance", "sigma", "seconds", "bytes_sent", "rounds"),
-        *("epsilon", "proven", "seeds", "stopped", "failed"),
+        *("epsilon", "proven", "seeds", "stopped", "failed", "lr", "lr_from"),
     ]
     assert a["stopped"] == [{"seed": 1, "rounds": 4, "asked": 5}]
     assert c["failed"] == [{"seed": 0, "error": "It broke."}]

@@ -148,7 +148,7 @@ def _refuse_failed(table: ComparisonTable) -> None:
         )
 
 
-COLUMNS = ("worst", "lr", "rounds", "MB sent", "sigma", "epsilon", "seeds")
+COLUMNS = ("worst", "rounds", "MB sent", "sigma", "epsilon", "seeds")
 
 
 def show_table(table: ComparisonTable, picture: Path) -> None:
@@ -196,7 +196,8 @@ def _step_sizes(table: ComparisonTable) -> Iterator[str]:
     known = [row for row in table.rows if row.lr_from]
     if not known:
         return
-    yield f"Step sizes: {', '.join(f'{r.algorithm} {r.lr_from}' for r in known)}."
+    sizes = [f"{row.algorithm} {row.lr:.4g} ({row.lr_from})" for row in known]
+    yield f"Step sizes: {', '.join(sizes)}."
     loose = [row.algorithm for row in known if row.lr_from != "tuned"]
     if loose and len(table.rows) > 1:
         yield (
@@ -219,7 +220,7 @@ def _cells(row: ComparisonRow, listener: Threat) -> list[Cell]:
     from dpdl.folder.scored import show_score
 
     if not row.seeds:
-        return ["", row.algorithm, "failed", *[""] * 6, "0"]
+        return ["", row.algorithm, "failed", *[""] * 5, "0"]
 
     def show(value: float | None) -> str:
         return show_score(row.score.name, value or 0.0).removesuffix("%")
@@ -232,7 +233,6 @@ def _cells(row: ComparisonRow, listener: Threat) -> list[Cell]:
         row.algorithm,
         f"{show(row.score.mean)}{spread}",
         show(row.score.worst),
-        "-" if row.lr is None else f"{row.lr:.3g}",
         str(row.rounds) + ("*" if row.stopped else ""),
         f"{(row.bytes_sent or 0) / 1e6:,.1f}",
         f"{row.sigma:.4g}",
