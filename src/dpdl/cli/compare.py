@@ -76,6 +76,14 @@ OPTIONS = [name for name in SHARED if name != "algorithm"]
     default=None,
     help="megabytes that a run may send; sets its rounds",
 )
+@click.option(
+    "--tune",
+    "trials",
+    type=int,
+    default=None,
+    metavar="TRIALS",
+    help="first search for the lr of every algorithm, on held-out records, in so many trials each",
+)
 @preset_option
 @experiment_options(only=OPTIONS)
 @out_option("folder [runs/compare-..., by the request]")
@@ -89,6 +97,7 @@ def compare(
     sets: tuple[str, ...],
     equal: str | None,
     megabytes: float | None,
+    trials: int | None,
     preset: str | None,
     out: Path | None,
     jobs: int | None,
@@ -103,6 +112,7 @@ def compare(
     """
     from dpdl.studies import comparison
     from dpdl.studies.comparison_request import make_comparison
+    from dpdl.studies.comparison_tuning import tuned
     from dpdl.studies.folders import comparison_folder
     from dpdl.studies.pictures import draw_table, drawing
 
@@ -116,7 +126,10 @@ def compare(
         equal=equal,
         megabytes=megabytes,
     )
-    out = out or comparison_folder(c)
+    out = out or comparison_folder(c, trials)
+    if trials is not None:
+        with Board(quiet) as board:
+            c = tuned(c, out, trials, jobs=jobs, watch=board, progress=not quiet)
     with Board(quiet) as board:
         watch = drawing(out, board)
         table = comparison.compare(c, out, jobs=jobs, watch=watch, progress=not quiet)
@@ -155,7 +168,7 @@ def show_table(table: ComparisonTable, picture: Path) -> None:
     for row in table.rows:
         shown.add(*_cells(row, threat(table.threat)))
     shown.show(console, borders=False)
-    for line in [*_ends(table), *_warning(table)]:
+    for line in [*_ends(table), *_warning(table), *_step_sizes(table)]:
         console.print(escape(line), highlight=False, soft_wrap=True)
     console.print(
         f"Folder: {table.out}   Curves: {picture}", highlight=False, soft_wrap=True
@@ -179,6 +192,26 @@ def _warning(table: ComparisonTable) -> Iterator[str]:
             f"Rows that are 'not private' prove no epsilon against {table.threat}; "
             "they are no match for the others."
         )
+
+
+def _step_sizes(table: ComparisonTable) -> Iterator[str]:
+    """Where the step sizes are from, and a warning if some were not looked for."""
+    from dpdl.studies.comparison_tuning import searches_of
+    from dpdl.studies.tuning import WARNING
+
+    known = [row for row in table.rows if row.lr_from]
+    if not known:
+        return
+    sizes = [f"{row.algorithm} {row.lr:.4g} ({row.lr_from})" for row in known]
+    yield f"Step sizes: {', '.join(sizes)}."
+    loose = [row.algorithm for row in known if row.lr_from != "tuned"]
+    if loose and len(table.rows) > 1:
+        yield (
+            f"Warning: nobody tuned the step size of {', '.join(loose)} for this comparison; that "
+            "can turn a ranking around. --tune 8 tunes all with the same number of trials."
+        )
+    elif searches_of(Path(table.out)).exists():
+        yield f"Warning: {WARNING}"
 
 
 def _heading(table: ComparisonTable) -> str:
