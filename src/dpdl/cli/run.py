@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from dpdl.cli.options import (
     given,
     preset_option,
 )
-from dpdl.errors import PrivacyRefused
+from dpdl.errors import InputError, PrivacyRefused
 from dpdl.folder import names
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ track_option = click.option(
 @preset_option
 @experiment_options()
 @out_option("run folder [runs/NAME]")
+@click.option(
+    "--resume",
+    "go_on",
+    is_flag=True,
+    help="go on with the run in --out, if it is there and of the same options",
+)
 @placement_option
 @click.option(
     "--record",
@@ -81,6 +88,7 @@ def run(
     file: Path | None,
     preset: str | None,
     out: Path | None,
+    go_on: bool,
     placement: str,
     record: str | None,
     record_batches: str,
@@ -99,16 +107,18 @@ def run(
 
     from dpdl.folder.export import formats_in
     from dpdl.folder.run_folder import new_folder
-    from dpdl.planning.plan import plan
-    from dpdl.studies.one_run import OneRun
+    from dpdl.studies.one_run import new_run, same_run
     from dpdl.training.recording import recording_request
 
     formats = formats_in(track)
-    p = plan(experiment, progress=not quiet)
+    if go_on and out is None:
+        raise InputError("--resume goes on with the run in a folder; name it by --out.")
     request = None
     if record:
         request = recording_request(record, record_batches, record_links, record_limit)
-    one = OneRun(p, out or new_folder(p.experiment), placement, formats)
+    begin = same_run if go_on else new_run
+    home = out or new_folder(experiment.resolved())
+    one = replace(begin(experiment, home, placement, not quiet), formats=formats)
     _perform(one, as_json, quiet, record=request)
 
 
@@ -151,7 +161,8 @@ def resume(
 def _perform(
     one: OneRun, as_json: bool, quiet: bool, record: RecordingRequest | None = None
 ) -> None:
-    from dpdl.cli.show import RunProgress, show_result
+    from dpdl.cli.show import show_result
+    from dpdl.training.progress import RunProgress
 
     with RunProgress(one.plan, hidden=quiet) as progress:
         result = one.perform(progress, record)
