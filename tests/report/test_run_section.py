@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,10 @@ def test_epsilon_is_said_in_plain_words_where_it_is_proven(tmp_path: Path) -> No
     assert "epsilon, proven against an eavesdropper on all links" in html
     share = best_guess(3.5437, SUMMARY.delta)
     assert 0.97 < share < 0.98 and f"at most {share:.2%} of such guesses" in html
+    assert "The smaller epsilon" in html and "hardly anything" not in html
+    large = Epsilons(UNKNOWN, {"eavesdropper": Epsilon(2509.0)})
+    weak = of_run(replace(SUMMARY, epsilon=large), SETTINGS, tmp_path).html
+    assert "at most 100.00% of such guesses" in weak and "hardly anything" in weak
     other = of_run(SUMMARY, {**SETTINGS, "threat": "final-model"}, tmp_path).html
     assert "In plain words" not in other, "nothing is proven against that"
 

@@ -53,6 +53,7 @@ from dpdl.report.training_curves import (
 if TYPE_CHECKING:
     pass
 
+HARDLY = "That is close to certainty: such an epsilon promises hardly anything."
 WORLD, HOLDINGS = "Who talks to whom", "Who holds what"
 Measured = Sequence[Metrics]
 
@@ -119,7 +120,8 @@ def _in_plain_words(s: Summary, listener: Threat) -> PagePart | None:
             "In plain words: half of some records were used, and "
             f"{listener_words(listener)} guesses for one of them whether it was. As long "
             f"as the noise is secret, at most {share:.2%} of such guesses are right. "
-            "Without any message 50 % are. The smaller epsilon, the nearer the two."
+            "Without any message 50 % are. "
+            + (HARDLY if share > 0.99 else "The smaller epsilon, the nearer the two.")
         )
     )
 
