@@ -201,6 +201,18 @@ def test_a_damaged_run_is_refused_and_left_as_it_is(
     assert {p.name: p.read_bytes() for p in run.iterdir()} == before
 
 
+def test_a_finished_run_without_metrics_is_refused_and_left_as_it_is(
+    blobs: Dataset, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    train(blobs, out=run)
+    (run / "metrics.jsonl").write_text('{"round": 1, "tra')
+    before = {p.name: p.read_bytes() for p in run.iterdir()}
+    with pytest.raises(InputError, match="no evaluated round is left"):
+        dpdl.resume(run, data=blobs, model=small_module())
+    assert {p.name: p.read_bytes() for p in run.iterdir()} == before
+
+
 def test_resume_with_other_data_model_or_graph_is_refused(
     blobs: Dataset, tmp_path: Path
 ) -> None:

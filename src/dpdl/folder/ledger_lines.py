@@ -38,7 +38,7 @@ OPTIONS = (
     "delta",
 )
 """Options that a header has beside its numbers; all others that matter are under `options`."""
-LATER = ("rounds", "randomness", "weights", "parameters", "options")
+LATER = ("rounds", "clip", "randomness", "weights", "parameters", "options")
 """What format 1 did not have."""
 
 

@@ -257,8 +257,10 @@ def launch(
             folder = RunFolder(out) if again else _created(out, p, agents)
             check_site_hashes(folder, p, agents)
             with folder.writing():
-                # It refuses damaged metrics: before anything is changed.
-                folder.forget_after(met.start.round if met.start else 0)
+                # Damaged metrics are refused before anything is changed.
+                done = met.start.round if met.start else 0
+                _check_metrics(folder, done, p.experiment.rounds)
+                folder.forget_after(done)
                 folder.amend(p.experiment)
                 keep_class_counts(folder, p, post)
                 Control(post).share(0)  # the folder is there
@@ -273,6 +275,15 @@ def launch(
         )
         everywhere(work)
     return results[0] if results else None
+
+
+def _check_metrics(folder: RunFolder, done: int, rounds: int) -> None:
+    """Refuse to end a run again whose metrics are gone: no round is left to be evaluated."""
+    if done >= rounds and not folder.metrics():
+        raise InputError(
+            f"File {str(folder.metrics_path)!r} is damaged: no evaluated round is left, "
+            f"and the run has done all of its {rounds}; extend it with --rounds N."
+        )
 
 
 def _ignore(t: int, metrics: Metrics | None) -> None:
