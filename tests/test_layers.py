@@ -23,7 +23,18 @@ LAYERS = [
     {"algorithms"},
     {"net"},
     {"graph", "privacy", "tasks", "transport", "paper"},
-    {"types", "keys", "rows", "parallel", "native", "options", "objects", "records"},
+    {
+        "types",
+        "keys",
+        "rows",
+        "parallel",
+        "native",
+        "options",
+        "objects",
+        "records",
+        "extras",
+        "carried",
+    },
     {"errors"},
 ]
 FORBIDDEN = {("algorithms", "tasks"), ("algorithms", "transport")}

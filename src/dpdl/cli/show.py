@@ -93,7 +93,7 @@ def headline(plan: Plan) -> str:
     )
 
 
-def show_result(result: Result, picture: Path) -> None:
+def show_result(result: Result, picture: Path | None) -> None:
     """The result table and the privacy statement."""
     s, first, last = result.summary, result.metrics[0], result.metrics[-1]
     console = Console()
@@ -124,7 +124,7 @@ def show_result(result: Result, picture: Path) -> None:
     console.print(table)
     console.print(f"Privacy: {s.privacy_statement}", highlight=False)
     console.print(
-        f"Run folder: {s.run_dir}   Curves: {picture}",
+        f"Run folder: {s.run_dir}{f'   Curves: {picture}' if picture else ''}",
         highlight=False,
         soft_wrap=True,
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack, final
 
 from dpdl import algorithms
+from dpdl.carried import experiment_file
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.options import (
     Options,
@@ -224,7 +225,11 @@ def _of_preset(preset: object, chosen: Mapping[str, object]) -> dict[str, Value]
 
 
 def read_toml(file: Path) -> dict[str, object]:
-    """The options in a TOML file, unchecked; those in a table `[algorithm]` join the others."""
+    """The options in a TOML file, unchecked; those in a table `[algorithm]` join the others.
+
+    An experiment that comes with the package is found by its name.
+    """
+    file = experiment_file(file)
     try:
         return _without_table(tomllib.loads(file.read_text("utf-8")))
     except (OSError, UnicodeDecodeError) as failure:

@@ -1,15 +1,16 @@
-"""Which processes share the agents."""
+"""Which processes share the agents. A name is checked without torch, before anything is planned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dpdl.errors import InputError, unknown
-from dpdl.transport import Alone, Transport
-from dpdl.transport.gloo import gloo
-from dpdl.transport.threads import run_threads
 
-Work = Callable[[Transport], None]
+if TYPE_CHECKING:
+    from dpdl.transport import Transport
+
+Work = Callable[["Transport"], None]
 """What one process of a run does."""
 Placement = Callable[[Work], None]
 """Does the work in every process, and returns when all have ended."""
@@ -32,6 +33,8 @@ def placement_of(placement: str | Placement) -> Placement:
 
 
 def _alone(work: Work) -> None:
+    from dpdl.transport import Alone
+
     work(Alone())
 
 
@@ -40,9 +43,17 @@ def _threads(placement: str, count: str) -> Placement:
         raise InputError(
             f"Placement {placement!r} must be threads:K with K a whole number of at least 1."
         )
-    return lambda work: run_threads(int(count), work)
+
+    def share(work: Work) -> None:
+        from dpdl.transport.threads import run_threads
+
+        run_threads(int(count), work)
+
+    return share
 
 
 def _gloo(work: Work) -> None:
+    from dpdl.transport.gloo import gloo
+
     with gloo() as transport:
         work(transport)
