@@ -39,6 +39,14 @@ def warnings_are_errors_elsewhere() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def nothing_is_remembered() -> Iterator[None]:
+    """Noise is calibrated anew, here and in processes that tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPDL_CALIBRATIONS", "off")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def one_thread():
     """As in a run; many small operations would wait for the other threads longer than they take."""

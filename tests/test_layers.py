@@ -105,6 +105,16 @@ def test_only_the_command_line_talks_to_a_terminal(room: str) -> None:
         assert not {"click", "rich"} & {name.split(".")[0] for name in modules(file)}
 
 
+def test_of_training_only_its_progress_is_drawn() -> None:
+    """A loop has no terminal; what shows its progress watches it, as anybody may."""
+    drawing = {
+        file.name
+        for file in of_room("training")
+        if {"click", "rich"} & {name.split(".")[0] for name in modules(file)}
+    }
+    assert drawing == {"progress.py"}
+
+
 TESTS = Path(__file__).parent
 ALONE = (
     "report",
@@ -159,8 +169,9 @@ def test_every_part_has_a_layer() -> None:
 
 def test_public_names() -> None:
     assert dpdl.__all__ == [
-        "Dataset", "DpdlError", "Experiment", "Graph", "InputError", "PrivacyRefused", "Result", "RunFailed", "Task",
-        "__version__", "algorithms", "compare", "graph", "load", "privacy", "resume", "train", "tune", "write_report",
+        "Dataset", "DpdlError", "Experiment", "Graph", "InputError", "PrivacyRefused", "Result", "RunFailed", "Stop",
+        "Task", "__version__", "algorithms", "compare", "graph", "load", "privacy", "resume", "train", "tune",
+        "write_report",
     ]  # fmt: skip
     for name in dpdl.__all__:
         assert getattr(dpdl, name) is not None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpdl.tasks.data import Dataset
     from dpdl.tasks.task import Task
     from dpdl.training.load import load
+    from dpdl.training.stopping import Stop
     from dpdl.training.train import Result, resume, train
 
 _HOME = {
@@ -33,6 +34,7 @@ _HOME = {
     "PrivacyRefused": "dpdl.errors",
     "Result": "dpdl.training.train",
     "RunFailed": "dpdl.errors",
+    "Stop": "dpdl.training.stopping",
     "Task": "dpdl.tasks.task",
     "compare": "dpdl.studies.notebook",
     "load": "dpdl.training.load",
@@ -52,6 +54,7 @@ __all__ = [
     "PrivacyRefused",
     "Result",
     "RunFailed",
+    "Stop",
     "Task",
     "__version__",
     "algorithms",

@@ -77,16 +77,15 @@ def test_without_membership_nothing_is_said_about_it(capsys) -> None:
     assert "Was this record" not in text and "ROC" not in text
 
 
-def test_cases_add_up_to_one_bar() -> None:
-    with CaseProgress(2, hidden=True) as bar:
-        (task,) = bar._bar.tasks
+def test_cases_add_up_to_one_bar(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal then
+    monkeypatch.setenv("COLUMNS", "60")
+    with CaseProgress(2, hidden=False) as bar:
         bar.watch(AttackCase("cg", 200, 1))(0.5)
-        assert task.completed == 0.5
-        assert task.description == "cg, round 200, batches of 1"
-        second = bar.watch(AttackCase("mm", 400, None))
-        second(0.25)
-        assert task.completed == 1.25 and task.total == 2
-        assert task.description == "mm, round 400, own batch"
+        bar.watch(AttackCase("mm", 400, None))(1.0)
+    drawn = capsys.readouterr().err
+    assert "mm" in drawn and "round 400" in drawn and "own batch" in drawn
+    assert "0:00 left" in drawn, "both are done"
 
 
 def test_hidden_progress_prints_nothing(capsys) -> None:

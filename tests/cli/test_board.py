@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpdl.cli.board import Board
+from dpdl.cli.board import Board, going_on
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.studies.pool_messages import Ending, EndState, Going, Standing
 
@@ -70,3 +70,14 @@ def test_a_hidden_board_says_nothing(capsys) -> None:
         board("a", Ending(EndState.FAILED, error="No space."))
     out, err = capsys.readouterr()
     assert (out, err) == ("", "")
+
+
+def test_the_line_names_as_many_runs_as_fit() -> None:
+    names = ["dpdl-seed0 (round 120)", "decor-seed0 (round 99)", "muffliato-seed0"]
+    assert going_on("3 ended", [], 30) == "3 ended"
+    assert going_on("3 ended", names, 120).endswith("muffliato-seed0")
+    assert (
+        going_on("3 ended", names, 55)
+        == "3 ended; going on: dpdl-seed0 (round 120) and 2 more"
+    )
+    assert going_on("3 ended", names, 31) == "3 ended; 3 going on"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from dpdl.cli.compare import show_table
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.checkpoint import restore
 from dpdl.privacy.epsilon import Epsilon
-from dpdl.studies.comparison_table import tabulate
+from dpdl.studies.comparison_table import ComparisonTable, tabulate
 from dpdl.training.train import train
 from tests.commands import dpdl
 from tests.studies.tables import ASKED, run, small_table, summary
@@ -259,3 +260,27 @@ def test_a_score_that_is_no_accuracy_is_shown_by_its_name(capsys) -> None:
     shown = capsys.readouterr().out
     assert "squared error  worst" in shown
     assert re.search(r"1 +a +0.25 +0.5 +5 .* 3 +1 *\n", shown)
+
+
+def table_with(*sources: str | None) -> ComparisonTable:
+    found = small_table()
+    rows = zip(found.rows, sources, strict=True)
+    return replace(
+        found, rows=tuple(replace(row, lr=0.125, lr_from=one) for row, one in rows)
+    )
+
+
+def test_step_sizes_are_shown_and_untuned_ones_are_warned_about(capsys) -> None:
+    show_table(table_with("default", "tuned", "given"), Path("c.png"))
+    out = " ".join(capsys.readouterr().out.split())
+    sizes = "b 0.125 (default), a 0.125 (tuned), c 0.125 (given)."
+    assert f"Step sizes: {sizes}" in out
+    assert "nobody tuned the step size of b, c for this comparison" in out
+    assert "--tune 8" in out
+
+
+def test_tuned_step_sizes_are_not_warned_about(capsys) -> None:
+    show_table(table_with("tuned", "tuned", "tuned"), Path("c.png"))
+    assert "nobody tuned" not in capsys.readouterr().out
+    show_table(table_with(None, None, None), Path("c.png"))
+    assert "Step sizes" not in capsys.readouterr().out

@@ -402,3 +402,16 @@ def test_metrics_are_as_they_were_before_there_were_records(
             if isinstance(was, dict):
                 found = {key: found[key] for key in was}
             assert same(found, was), name
+
+
+def test_a_command_with_resume_goes_on_with_its_own_run(monkeypatch, capsys) -> None:
+    words = ["run", *DIGITS, "--rounds", "2", "--quiet", "--out", "here"]
+    assert dpdl(monkeypatch, capsys, *words, "--resume")[0] == 0
+    assert dpdl(monkeypatch, capsys, *words, "--resume", "--json")[0] == 0
+    code, _, err = dpdl(monkeypatch, capsys, *words)
+    assert code == 2
+    assert "--resume" in err and "dpdl resume here" in err and "another --out" in err
+    code, _, err = dpdl(monkeypatch, capsys, *words, "--resume", "--lr", "0.7")
+    assert code == 2 and "lr = " in err and "not 0.7" in err
+    code, _, err = dpdl(monkeypatch, capsys, "run", *DIGITS, "--resume")
+    assert code == 2 and "name it by --out" in err

@@ -7,10 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpdl.cli.show import RunProgress, counting, show_result
-from dpdl.experiment.experiment import Experiment
+from dpdl.cli.show import counting, show_result
 from dpdl.folder.summary import Timing
-from dpdl.graph import build
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
 from tests.commands import DIGITS, dpdl
@@ -82,42 +80,19 @@ def test_an_error_is_shown_under_its_name(capsys) -> None:
     assert "worst / best agent │ 0.4 / 0.6" in flat
 
 
-def plan_of(rounds: int) -> SimpleNamespace:
-    return SimpleNamespace(
-        experiment=Experiment(dataset="digits", model="mlp", rounds=rounds),
-        privacy=SimpleNamespace(records=(300, 730), sigma=1.25),
-        source=SimpleNamespace(name="digits"),
-        data=SimpleNamespace(name="digits"),
-        task=SimpleNamespace(size=4810),
-        graph=build("ring", 3),
-    )
-
-
-def test_a_log_has_a_headline_and_a_line_per_evaluated_round(capsys) -> None:
-    with RunProgress(plan_of(20), hidden=False) as progress:
-        progress(1, metrics(1, 0.5, loss=0.7))
-        progress(2, None)
-        progress(3, metrics(3, 0.6))
-    lines = [" ".join(line.split()) for line in capsys.readouterr().err.splitlines()]
-    text = " ".join(lines)
-    assert "(300 to 730 records per agent, declared), mlp with 4,810 parameters" in text
-    assert "round 1/20 loss 0.7 accuracy 50.0% epsilon 1.5 0.1 s" in lines
-    assert "round 3/20 loss - accuracy 60.0% epsilon 1.5 0.3 s" in lines
-    assert not any(line.startswith("round 2/20") for line in lines)
-
-
-@pytest.mark.parametrize("rank", ["0", "1"])
-def test_who_is_quiet_or_not_process_0_shows_nothing(
-    capsys, monkeypatch, rank: str
-) -> None:
-    monkeypatch.setenv("RANK", rank)
-    with RunProgress(plan_of(20), hidden=rank == "0") as progress:
-        progress(1, metrics(1))
-    assert capsys.readouterr().err == ""
-
-
 def test_a_bar_counts_only_on_a_terminal(capsys) -> None:
     with counting("pictures", 3) as done:
         done(1)
         done(3)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("width", [42, 80])
+def test_the_result_fits_a_narrow_terminal(capsys, monkeypatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_result(result(bytes_sent=123_456_789_012), Path("p.png"))
+    table = capsys.readouterr().out.partition("Privacy:")[0]
+    assert max(map(len, table.splitlines())) <= width
+    for whole in ("21.11% / 21.11%", "123,456.8 MB", "0.3763", "62.93"):
+        assert whole in table
+    assert "…" not in table

@@ -146,5 +146,5 @@ def test_the_bounds_in_the_documentation_are_computed():
     words += ["--parameters", "1059306"]
     loud, quiet = result(*words), result(*words, "--sigma", "0")
     assert loud["applies"]
-    assert f"{loud['bound'] / 1e9:.2f} · 10⁹" in PAGE
+    assert rf"{loud['bound'] / 1e9:.2f} \cdot 10^9" in PAGE
     assert f"Without noise it is {quiet['bound']:.0f}," in PAGE

@@ -76,7 +76,9 @@ def test_a_new_folder_has_a_name_that_is_free(tmp_path: Path) -> None:
 def test_a_run_begins_once(run: RunFolder) -> None:
     assert run.started and not run.finished
     assert run.facts() == facts()
-    with pytest.raises(InputError, match="already holds a run; continue it with"):
+    with pytest.raises(
+        InputError, match="already holds a run; go on with it by --resume"
+    ):
         RunFolder.create(run.path, facts())
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdl.algorithms import NAMES
 from dpdl.errors import InputError
 from dpdl.experiment.shared import LATER, SHARED
 from dpdl.options import Typed
@@ -146,3 +147,33 @@ def test_a_preset_is_taken_from_a_file_unless_one_is_given() -> None:
     Path("e.toml").write_text('preset = "as-published"\n')
     c = make_comparison("dpdl", 1, {}, file=Path("e.toml"))
     assert c.preset == c.terms().preset == "as-published"
+
+
+@pytest.mark.parametrize(
+    ("options", "sets", "preset", "expected"),
+    [
+        ({"dataset": "digits"}, [], None, ["default", "default"]),
+        ({"dataset": "digits", "lr": 0.3}, [], None, ["given", "given"]),
+        ({"dataset": "digits"}, ["dpdl.lr=0.3"], None, ["given", "default"]),
+        ({"dataset": "digits"}, [], "as-published", ["given", "given"]),
+    ],
+)
+def test_where_a_step_size_is_from(options, sets, preset, expected) -> None:
+    c = make_comparison("dpdl,muffliato", 1, options, sets, preset=preset)
+    assert [c.lr_from(name) for name in c.own] == expected
+    found = c.with_lr({"muffliato": 0.7})
+    assert [found.lr_from(name) for name in found.own] == [expected[0], "tuned"]
+    assert found.experiment("muffliato").lr == 0.7
+
+
+def test_a_step_size_that_was_tuned_for_the_data_set_says_so() -> None:
+    known = [
+        (name, next(iter(one.datasets)))
+        for name, named in NAMES.items()
+        for one in named.tuned
+        if "lr" in one.values and one.graph is None and one.rule is None
+    ]
+    assert known
+    name, dataset = known[0]
+    c = make_comparison(name, 1, {"dataset": dataset})
+    assert c.lr_from(name) == "tuned"

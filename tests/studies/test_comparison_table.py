@@ -12,6 +12,7 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.folder.summary import Summary
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.studies.comparison_table import (
+    ComparedRun,
     ComparisonTable,
     FailedRun,
     OverSeeds,
@@ -104,7 +105,7 @@ def test_json_has_the_keys_that_others_rely_on() -> None:
     assert list(a) == [
         *("algorithm", "rank", "accuracy", "average_model", "train_loss"),
         *("consensus_distance", "sigma", "seconds", "bytes_sent", "rounds"),
-        *("epsilon", "proven", "seeds", "stopped", "failed"),
+        *("epsilon", "proven", "seeds", "stopped", "failed", "lr", "lr_from"),
     ]
     assert a["stopped"] == [{"seed": 1, "rounds": 4, "asked": 5}]
     assert c["failed"] == [{"seed": 0, "error": "It broke."}]
@@ -140,3 +141,20 @@ def test_of_errors_the_lowest_is_best_and_the_highest_is_worst(capsys) -> None:
     assert list(found["rows"][0])[:3] == ["algorithm", "rank", "squared_error"]
     assert ComparisonTable.from_json(found) == table
     assert "squared_error_mean" in as_csv(table).splitlines()[0]
+
+
+def test_a_row_says_which_step_size_it_has_and_where_it_is_from() -> None:
+    e = Experiment(algorithm="muffliato", rounds=5, lr=0.25)
+    runs = [
+        ComparedRun("muffliato", e, summary(0, 0.5, 0.4, Epsilon(3.0))),
+        run("dpdl", 0, summary(0, 0.4, 0.3, Epsilon(3.0))),
+    ]
+    table = tabulate(runs, ASKED, "c", {"muffliato": "tuned", "dpdl": None})
+    first, second = (row.to_json() for row in table.rows)
+    assert (first["lr"], first["lr_from"]) == (0.25, "tuned")
+    assert (second["lr"], second["lr_from"]) == (None, None)
+    assert ComparisonTable.from_json(table.to_json()) == table
+    old = table.to_json()
+    for row in old["rows"]:
+        del row["lr"], row["lr_from"]
+    assert ComparisonTable.from_json(old).rows[0].lr_from is None, "of an older version"

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment
 from dpdl.folder.run_folder import RunFolder
-from dpdl.studies.one_run import OneRun
+from dpdl.studies.one_run import OneRun, new_run, same_run
 from dpdl.tasks.data import Dataset
-from tests.training.small import changed, planned
+from dpdl.training.interrupt import Interrupted
+from tests.training.small import StopAt, changed, planned
 
 
 def test_a_run_is_watched_tracked_and_drawn(blobs: Dataset, tmp_path: Path) -> None:
@@ -37,3 +42,45 @@ def test_a_finished_run_is_tracked_without_a_round(
     again.perform(lambda t, metrics: seen.append(t))
     assert seen == []
     assert (out / "metrics.csv").read_text().count("\n") == 3
+
+
+SHORT = Experiment(dataset="digits", agents=3, rounds=4, batch=8, sigma=4.0)
+
+
+def quiet(t: int, metrics: object) -> None:
+    """Nobody watches."""
+
+
+def test_the_same_run_begins_goes_on_and_ends_by_one_request(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    one = same_run(SHORT, out, "alone", progress=False)
+    assert not one.again
+    with pytest.raises(Interrupted):
+        one.perform(StopAt(2))
+    two = same_run(SHORT, out, "alone", progress=False)
+    assert two.again
+    rounds: list[int] = []
+    assert two.perform(lambda t, metrics: rounds.append(t))
+    assert rounds == [3, 4]
+    three = same_run(SHORT, out, "alone", progress=False)
+    assert three.perform(quiet), "a finished one has its result"
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"rounds": 5}, "rounds = 4, not 5"),
+        ({"lr": 0.3}, "lr = 0.1, not 0.3"),
+        ({"seed": 7}, "seed = 0, not 7"),
+        ({"sigma": 0.6}, "sigma = 4.0, not 0.6"),
+    ],
+)
+def test_another_experiment_is_refused_with_what_differs(
+    tmp_path: Path, other: dict, named: str
+) -> None:
+    out = tmp_path / "run"
+    with pytest.raises(Interrupted):
+        new_run(SHORT, out, "alone", progress=False).perform(StopAt(1))
+    asked = Experiment(**{**SHORT.as_dict(), **other})
+    with pytest.raises(InputError, match=named):
+        same_run(asked, out, "alone", progress=False)

@@ -40,7 +40,7 @@ class AttackProgress:
 
     def training(self, plan: Plan) -> AbstractContextManager[Watch]:
         """The bar of a run."""
-        from dpdl.cli.show import RunProgress
+        from dpdl.training.progress import RunProgress
 
         return RunProgress(plan, hidden=self._hidden)
 
@@ -65,35 +65,39 @@ class CaseProgress:
 
     def __init__(self, cases: int, hidden: bool) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from dpdl.training.progress import Pace, TerminalLine
 
         console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeRemainingColumn(compact=True),
-            console=console,
-            disable=hidden or not console.is_terminal,
-        )
-        self._task = self._bar.add_task("attack", total=cases)
+        self._line: TerminalLine | None = None
+        if console.is_terminal and not hidden:
+            self._line = TerminalLine(console, cases, "attack")
+        self._pace = Pace(cases)
         self._begun = 0
 
     def __enter__(self) -> CaseProgress:
-        self._bar.start()
+        if self._line:
+            self._line.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._line:
+            self._line.stop()
 
     def watch(self, case: AttackCase) -> ShareWatch:
         """What a case calls as it goes on."""
         before = self._begun
         self._begun += 1
         size = "own batch" if case.batch is None else f"batches of {case.batch}"
-        self._bar.update(
-            self._task, description=f"{case.scenario}, round {case.round}, {size}"
-        )
-        return lambda share: self._bar.update(self._task, completed=before + share)
+        what = [(case.scenario, 0), (f"round {case.round}", 1), (size, 2)]
+
+        def show(share: float) -> None:
+            if self._line:
+                done = before + share
+                self._line.show(done, [*what, *self._pace(done)[1]])
+
+        show(0.0)
+        return show
 
 
 def show(facts: AttackFacts) -> None:
@@ -111,23 +115,21 @@ def show(facts: AttackFacts) -> None:
 
 
 def _rebuilt(console: Console, facts: AttackFacts) -> None:
-    from rich.table import Table
+    from dpdl.cli.tables import FittingTable
 
-    table = Table(title="Reconstructions, medians over images")
-    for name in ("who", "scenario"):
-        table.add_column(name)
-    for name in ("round", "batch", "MSE", "PSNR", "SSIM", "labels", "p"):
-        table.add_column(name, justify="right")
+    numbers = ("round", "batch", "MSE", "PSNR", "SSIM", "labels", "p")
+    title = "Reconstructions, medians over images"
+    table = FittingTable(title, ["who", "scenario", *numbers], keys=2)
     for row in facts.rows:
         read = row.label_recovery
         about = (row.who, row.scenario, str(row.round), str(row.batch))
         labels = "-" if read is None else f"{read:.0%}"
         p = f"{row.p_better_than_trivial:.2g}"
-        table.add_row(*about, *_scores(row), labels, p)
+        table.add(*about, *_scores(row), labels, p)
     for guess in facts.trivial:
         about = ("nobody", guess.name, "", "")
-        table.add_row(*about, *_scores(guess), "", "", style="dim")
-    console.print(table)
+        table.add(*about, *_scores(guess), "", "", dim=True)
+    table.show(console)
     console.print(
         "p: of a paired test that images are no better than the best one that needs no "
         "attack.",
@@ -140,21 +142,19 @@ def _scores(row: CaseScores | TrivialScores) -> tuple[str, str, str]:
 
 
 def _paper(console: Console, rows: Sequence[PaperRow]) -> None:
-    from rich.table import Table
+    from dpdl.cli.tables import FittingTable
 
     first = rows[0]
     place = f"{first.dataset}, {first.graph}, {first.agents} agents"
-    table = Table(title=f"Round 800, {place}: the paper's attack and ours")
-    table.add_column("scenario")
-    table.add_column("batch", justify="right")
-    for name in ("MSE", "PSNR", "SSIM"):
-        table.add_column(f"{name} paper", justify="right")
-        table.add_column("ours", justify="right")
+    title = f"Round 800, {place}: the paper's attack and ours"
+    pairs = [(f"{name} paper", "ours") for name in ("MSE", "PSNR", "SSIM")]
+    head = ["scenario", "batch", *(name for pair in pairs for name in pair)]
+    table = FittingTable(title, head, keys=2)
     for row in rows:
-        pairs = [_pair(row.metrics[metric], digits) for metric, digits in DIGITS]
-        numbers = [number for pair in pairs for number in pair]
-        table.add_row(row.scenario.upper(), str(row.batch), *numbers)
-    console.print(table)
+        found = [_pair(row.metrics[metric], digits) for metric, digits in DIGITS]
+        numbers = [number for both in found for number in both]
+        table.add(row.scenario.upper(), str(row.batch), *numbers)
+    table.show(console)
     console.print(
         f"The best that needs no attack has an MSE of {first.best_trivial_mse:.2f}: "
         "above that, an attack learnt nothing.",
@@ -171,18 +171,15 @@ def _pair(both: PaperAndOurs, digits: int) -> tuple[str, str]:
 
 
 def _members(console: Console, inferred: Sequence[MembershipFacts]) -> None:
-    from rich.table import Table
+    from dpdl.cli.tables import FittingTable
 
-    table = Table(title="Was this record in the batch?")
-    for name in ("who", "scenario"):
-        table.add_column(name)
-    for name in ("round", "batch", "AUC", "95 %", "found, 1 % false"):
-        table.add_column(name, justify="right")
+    head = ["who", "scenario", "round", "batch", "AUC", "95 %", "found, 1 % false"]
+    table = FittingTable("Was this record in the batch?", head, keys=2)
     for facts in inferred:
         rates = facts.scores.gradient
         low, high = rates.auc_interval
         tpr = rates.tpr_at_1_percent
-        table.add_row(
+        table.add(
             facts.who,
             facts.scenario,
             str(facts.round),
@@ -191,7 +188,7 @@ def _members(console: Console, inferred: Sequence[MembershipFacts]) -> None:
             f"{low:.2f} to {high:.2f}",
             "too few records" if tpr is None else f"{tpr:.1%}",
         )
-    console.print(table)
+    table.show(console)
     for who, bounds in {facts.who: facts.epsilon for facts in inferred}.items():
         console.print(
             f"{who}, whole run, all links heard: {_bounds(bounds)}", highlight=False

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dpdl.audit.facts import AuditFacts, EffectiveNoise, SigmaEff
+    from dpdl.cli.tables import FittingTable
 
 
 def show(facts: AuditFacts) -> None:
@@ -15,27 +14,26 @@ def show(facts: AuditFacts) -> None:
     from rich.console import Console
 
     console = Console()
-    console.print(_table(facts))
+    _table(facts).show(console)
     console.print(_effective_noise(facts.sigma_eff), highlight=False)
     console.print(_game(facts), highlight=False)
     console.print(facts.verdict, highlight=False, soft_wrap=True)
 
 
-def _table(facts: AuditFacts) -> Table:
-    from rich.table import Table
+def _table(facts: AuditFacts) -> FittingTable:
+    from dpdl.cli.tables import FittingTable
 
     place = f"{facts.graph} of {facts.agents} agents"
     title = f"{facts.algorithm}, {place}, against {facts.threat}"
-    table = Table(title=title, min_width=70)
-    table.add_column(f"epsilon at delta = {facts.delta:g}, sigma = {facts.sigma:.4g}")
-    table.add_column("value", justify="right")
+    about = f"epsilon at delta = {facts.delta:g}, sigma = {facts.sigma:.4g}"
+    table = FittingTable(title, [about, "value"], least_width=70)
     if facts.claimed.known:
-        table.add_row("claimed by Theorem 1", f"{facts.claimed:.4g}")
+        table.add("claimed by Theorem 1", f"{facts.claimed:.4g}")
     lower = facts.certified_lower_bound
     counted, estimate = f"{lower.clopper_pearson:.4g}", f"{lower.gdp:.4g}"
-    table.add_row("certified lower bound, by counting errors", counted)
-    table.add_row("estimate, if the trade-off is Gaussian", estimate)
-    table.add_row("proven upper bound, by the accountant", f"{facts.proven:.4g}")
+    table.add("certified lower bound, by counting errors", counted)
+    table.add("estimate, if the trade-off is Gaussian", estimate)
+    table.add("proven upper bound, by the accountant", f"{facts.proven:.4g}")
     return table
 
 

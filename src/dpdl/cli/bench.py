@@ -350,11 +350,10 @@ def _at_least_one(**values: int) -> None:
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(title=title)
-    for k, name in enumerate(head):
-        table.add_column(name, justify="left" if k == 0 else "right")
+    from dpdl.cli.tables import FittingTable
+
+    table = FittingTable(title, head)
     for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+        table.add(*row)
+    table.show(Console())

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich import progress
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 if TYPE_CHECKING:
     from dpdl.studies.pool_messages import Ending, News
+
+
+OTHERS = len("⠋ 0:00:00  ")
+"""Columns of the terminal that the spinner and the time take."""
+
+
+class _Fitting(progress.ProgressColumn):
+    """How many runs ended, and the names of as many that go on as the terminal has room for."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        super().__init__()
+
+    def render(self, task: progress.Task) -> Text:
+        """One line that is never cut."""
+        room = self._console.width - OTHERS
+        return Text(going_on(task.fields["ended"], task.fields["going"], room))
+
+
+def going_on(ended: str, names: Sequence[str], room: int) -> str:
+    """The names that fit beside how many ended; of the others their number."""
+    for count in range(len(names), 0, -1):
+        more = f" and {len(names) - count} more" if count < len(names) else ""
+        line = f"{ended}; going on: {', '.join(names[:count])}{more}"
+        if len(line) <= room:
+            return line
+    return f"{ended}; {len(names)} going on" if names else ended
 
 
 class Board:
@@ -23,13 +52,13 @@ class Board:
         self._ended = 0
         self._bar = progress.Progress(
             progress.SpinnerColumn(),
-            progress.TextColumn("{task.description}"),
+            _Fitting(self._console),
             progress.TimeElapsedColumn(),
             console=self._console,
             transient=True,
             disable=hidden or not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("checking", total=None)
+        self._task = self._bar.add_task("", total=None, ended="checking", going=[])
 
     def __enter__(self) -> Board:
         self._bar.start()
@@ -53,13 +82,16 @@ class Board:
             self._say(f"{name}: {_ending(news)}{self._others()}")
         else:
             self._going[name] = news.round
-        self._bar.update(self._task, description=f"{self._ended} ended{self._others()}")
+        ended = f"{self._ended} ended"
+        self._bar.update(self._task, ended=ended, going=self._names())
 
     def _others(self) -> str:
-        going = ", ".join(
-            f"{name} (round {t})" if t else name for name, t in self._going.items()
-        )
+        going = ", ".join(self._names())
         return f"; going on: {going}" if going else ""
+
+    def _names(self) -> list[str]:
+        going = self._going.items()
+        return [f"{name} (round {t})" if t else name for name, t in going]
 
     def _say(self, line: str) -> None:
         if not self._hidden:

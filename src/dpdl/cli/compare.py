@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from dpdl.cli.board import Board
 from dpdl.cli.common import (
@@ -28,6 +27,7 @@ from dpdl.cli.options import (
     given,
     preset_option,
 )
+from dpdl.cli.tables import Cell, FittingTable
 from dpdl.errors import RunFailed
 from dpdl.experiment.names import algorithms as algorithm_names
 from dpdl.experiment.shared import SHARED
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dpdl.privacy.threats import Threat
     from dpdl.studies.comparison_table import ComparisonRow, ComparisonTable
 
-NOT_PRIVATE = "[bold red]not private[/]"
+NOT_PRIVATE = Text("not private", "bold red")
 OPTIONS = [name for name in SHARED if name != "algorithm"]
 
 
@@ -77,6 +77,14 @@ OPTIONS = [name for name in SHARED if name != "algorithm"]
     default=None,
     help="megabytes that a run may send; sets its rounds",
 )
+@click.option(
+    "--tune",
+    "trials",
+    type=int,
+    default=None,
+    metavar="TRIALS",
+    help="first search for the lr of every algorithm, on held-out records, in so many trials each",
+)
 @preset_option
 @experiment_options(only=OPTIONS)
 @out_option("folder [runs/compare-..., by the request]")
@@ -90,6 +98,7 @@ def compare(
     sets: tuple[str, ...],
     equal: str | None,
     megabytes: float | None,
+    trials: int | None,
     preset: str | None,
     out: Path | None,
     jobs: int | None,
@@ -104,6 +113,7 @@ def compare(
     """
     from dpdl.studies import comparison
     from dpdl.studies.comparison_request import make_comparison
+    from dpdl.studies.comparison_tuning import tuned
     from dpdl.studies.folders import comparison_folder
     from dpdl.studies.pictures import draw_table, drawing
 
@@ -117,7 +127,10 @@ def compare(
         equal=equal,
         megabytes=megabytes,
     )
-    out = out or comparison_folder(c)
+    out = out or comparison_folder(c, trials)
+    if trials is not None:
+        with Board(quiet) as board:
+            c = tuned(c, out, trials, jobs=jobs, watch=board, progress=not quiet)
     with Board(quiet) as board:
         watch = drawing(out, board)
         table = comparison.compare(c, out, jobs=jobs, watch=watch, progress=not quiet)
@@ -154,15 +167,11 @@ def show_table(table: ComparisonTable, picture: Path | None) -> None:
 
     console = Console()
     title = f"{place_of(table)}, equal {table.equal}; epsilon against {table.threat}"
-    shown = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    shown.add_column("", justify="right")
-    shown.add_column("algorithm")
-    for name in (_heading(table), *COLUMNS):
-        shown.add_column(name, justify="right", no_wrap=True)
+    shown = FittingTable(title, ["", "algorithm", _heading(table), *COLUMNS], keys=2)
     for row in table.rows:
-        shown.add_row(*_cells(row, threat(table.threat)))
-    console.print(shown)
-    for line in [*_ends(table), *_warning(table)]:
+        shown.add(*_cells(row, threat(table.threat)))
+    shown.show(console, borders=False)
+    for line in [*_ends(table), *_warning(table), *_step_sizes(table)]:
         console.print(escape(line), highlight=False, soft_wrap=True)
     curves = f"   Curves: {picture}" if picture else ""
     console.print(f"Folder: {table.out}{curves}", highlight=False, soft_wrap=True)
@@ -172,10 +181,9 @@ def _ends(table: ComparisonTable) -> Iterator[str]:
     """Runs that ended early, or failed."""
     for row in table.rows:
         for early in row.stopped:
-            yield (
-                f"{row.algorithm}, seed {early.seed}: stopped after round "
-                f"{early.rounds} of {early.asked}, its budget is spent."
-            )
+            after = f"stopped after round {early.rounds} of {early.asked}"
+            why = early.why or f"{after}, its budget is spent."
+            yield f"{row.algorithm}, seed {early.seed}: {why}"
         for one in row.failed:
             yield f"{row.algorithm}, seed {one.seed} failed: {one.error}"
 
@@ -188,6 +196,26 @@ def _warning(table: ComparisonTable) -> Iterator[str]:
         )
 
 
+def _step_sizes(table: ComparisonTable) -> Iterator[str]:
+    """Where the step sizes are from, and a warning if some were not looked for."""
+    from dpdl.studies.comparison_tuning import searches_of
+    from dpdl.studies.tuning import WARNING
+
+    known = [row for row in table.rows if row.lr_from]
+    if not known:
+        return
+    sizes = [f"{row.algorithm} {row.lr:.4g} ({row.lr_from})" for row in known]
+    yield f"Step sizes: {', '.join(sizes)}."
+    loose = [row.algorithm for row in known if row.lr_from != "tuned"]
+    if loose and len(table.rows) > 1:
+        yield (
+            f"Warning: nobody tuned the step size of {', '.join(loose)} for this comparison; that "
+            "can turn a ranking around. --tune 8 tunes all with the same number of trials."
+        )
+    elif searches_of(Path(table.out)).exists():
+        yield f"Warning: {WARNING}"
+
+
 def _heading(table: ComparisonTable) -> str:
     """The name of the score, and its unit."""
     from dpdl.folder.scored import in_percent, label_of
@@ -196,7 +224,7 @@ def _heading(table: ComparisonTable) -> str:
     return f"{label_of(name)} %" if in_percent(name) else label_of(name)
 
 
-def _cells(row: ComparisonRow, listener: Threat) -> list[str]:
+def _cells(row: ComparisonRow, listener: Threat) -> list[Cell]:
     from dpdl.folder.scored import show_score
 
     if not row.seeds:

@@ -85,15 +85,15 @@ def describe(out: Path | None, as_json: bool, **options: Any) -> None:
 
 def _show(found: Description) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(title=f"{found.title}: records of every agent by class")
-    table.add_column("agent", justify="right")
+    from dpdl.cli.tables import FittingTable
+
     counts = found.facts.counts
-    for label in [*(f"#{c}" for c in range(len(counts[0]))), "records"]:
-        table.add_column(label, justify="right")
+    classes = [f"#{c}" for c in range(len(counts[0]))]
+    title = f"{found.title}: records of every agent by class"
+    table = FittingTable(title, ["agent", *classes, "records"])
     for agent, row in enumerate(counts):
-        table.add_row(str(agent), *(str(n) if n else "." for n in row), str(sum(row)))
-    Console().print(table)
+        table.add(str(agent), *(str(n) if n else "." for n in row), str(sum(row)))
+    table.show(Console())
     if found.facts.picture is not None:
         click.echo(f"picture: {found.facts.picture}")

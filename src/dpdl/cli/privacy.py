@@ -158,14 +158,13 @@ def _print(
         print_json(found)
         return
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(title=title, min_width=60)
-    table.add_column("against")
-    table.add_column("value", justify="right")
+    from dpdl.cli.tables import FittingTable
+
+    table = FittingTable(title, ["against", "value"], least_width=60)
     for name, value in values.items():
-        table.add_row(MEANINGS.get(name, name), _text(written(value)))
-    Console().print(table)
+        table.add(MEANINGS.get(name, name), _text(written(value)))
+    table.show(Console())
     for note in found.notes:
         click.echo(f"- {note}")
 

@@ -148,18 +148,15 @@ def _figures(found: PrintedCells) -> Iterator[str]:
 
 
 def _show_mode(console: Console, title: str, rows: Sequence[ComparedCell]) -> None:
-    from rich.table import Table
+    from dpdl.cli.tables import FittingTable
 
-    table = Table(title=title)
-    for name in ("cell", "algorithm"):
-        table.add_column(name)
-    for name in ("paper", "ours", "differs", "seeds"):
-        table.add_column(name, justify="right")
+    head = ["cell", "algorithm", "paper", "ours", "differs", "seeds"]
+    table = FittingTable(title, head, keys=2)
     for row in rows:
         spread = "" if row.spread is None else f" ± {row.spread:.1f}"
         inside = "" if row.within else " *"
         whose = " of dpdl" if row.beyond else ""
-        table.add_row(
+        table.add(
             _place(row),
             row.algorithm,
             f"{row.paper:.1f} ± {row.paper_spread:.1f}{whose}",
@@ -167,7 +164,7 @@ def _show_mode(console: Console, title: str, rows: Sequence[ComparedCell]) -> No
             f"{row.difference:+.1f}{inside}",
             str(len(row.seeds)),
         )
-    console.print(table)
+    table.show(console)
 
 
 def _place(row: ComparedCell | Ranking | BestProven) -> str:
@@ -179,21 +176,20 @@ def _place(row: ComparedCell | Ranking | BestProven) -> str:
 def show_attacks(found: PrintedAttacks) -> None:
     """Attacks beside the paper's."""
     from rich.console import Console
-    from rich.table import Table
+
+    from dpdl.cli.tables import FittingTable
 
     console = Console()
     if not found.cells:
         console.print("None of these attacks was measured yet.")
         return
-    table = Table(title="Round 800: the paper's attack and ours")
-    for name in ("graph", "scenario"):
-        table.add_column(name)
-    for name in ("N", "MSE paper", "ours", "PSNR paper", "ours", "SSIM paper", "ours"):
-        table.add_column(name, justify="right")
+    numbers = ("N", "MSE paper", "ours", "PSNR paper", "ours", "SSIM paper", "ours")
+    title = "Round 800: the paper's attack and ours"
+    table = FittingTable(title, ["graph", "scenario", *numbers], keys=2)
     for row in found.cells:
         scenario, agents = row.scenario.upper(), str(row.agents)
-        table.add_row(row.graph, scenario, agents, *_numbers(row))
-    console.print(table)
+        table.add(row.graph, scenario, agents, *_numbers(row))
+    table.show(console)
     least = min(row.best_trivial_mse for row in found.cells)
     console.print(
         f"The best that needs no attack has an MSE of {least:.2f} or more: above that, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from dpdl.cli.options import (
     given,
     preset_option,
 )
-from dpdl.errors import PrivacyRefused
+from dpdl.errors import InputError, PrivacyRefused
 from dpdl.extras import left_out
 from dpdl.folder import names
 
@@ -52,6 +53,12 @@ track_option = click.option(
 @preset_option
 @experiment_options()
 @out_option("run folder [runs/NAME]")
+@click.option(
+    "--resume",
+    "go_on",
+    is_flag=True,
+    help="go on with the run in --out, if it is there and of the same options",
+)
 @placement_option
 @click.option(
     "--record",
@@ -82,6 +89,7 @@ def run(
     file: Path | None,
     preset: str | None,
     out: Path | None,
+    go_on: bool,
     placement: str,
     record: str | None,
     record_batches: str,
@@ -101,19 +109,21 @@ def run(
 
     # Wrong options are refused before torch is imported.
     experiment = load(file, preset, given(options))
+    if go_on and out is None:
+        raise InputError("--resume goes on with the run in a folder; name it by --out.")
     formats = formats_in(track)
     placement_of(placement)
     request = None
     if record:
         request = recording_request(record, record_batches, record_links, record_limit)
-    graph = look_ahead(experiment)
+    look_ahead(experiment)
 
     from dpdl.folder.run_folder import new_folder
-    from dpdl.planning.plan import plan
-    from dpdl.studies.one_run import OneRun
+    from dpdl.studies.one_run import new_run, same_run
 
-    p = plan(experiment, graph=graph, progress=not quiet)
-    one = OneRun(p, out or new_folder(p.experiment), placement, formats)
+    begin = same_run if go_on else new_run
+    home = out or new_folder(experiment.resolved())
+    one = replace(begin(experiment, home, placement, not quiet), formats=formats)
     _perform(one, as_json, quiet, record=request)
 
 
@@ -163,7 +173,8 @@ def resume(
 def _perform(
     one: OneRun, as_json: bool, quiet: bool, record: RecordingRequest | None = None
 ) -> None:
-    from dpdl.cli.show import RunProgress, show_result
+    from dpdl.cli.show import show_result
+    from dpdl.training.progress import RunProgress
 
     with RunProgress(one.plan, hidden=quiet) as progress:
         result = one.perform(progress, record)

@@ -91,36 +91,31 @@ def theory(run_dir: Path | None, as_json: bool, **options: Any) -> None:
 def _show(letters: Letters, result: Explained) -> None:
     """Conditions, terms, verdict and notes for a person."""
     from rich.console import Console
-    from rich.table import Table
 
+    from dpdl.cli.tables import FittingTable
     from dpdl.theory import TERMS
 
     q, console = letters, Console()
     values = f"N = {q.N}, eta = {q.eta:g}, beta = {q.beta:g}, L = {q.L:g}"
-    table = Table(title=f"Theorem 2: {result.inputs.graph}, {values}")
-    table.add_column("condition")
-    table.add_column("")
-    table.add_column("value", justify="right")
-    table.add_column("limit", justify="right")
+    title = f"Theorem 2: {result.inputs.graph}, {values}"
+    table = FittingTable(title, ["condition", "", "value", "limit"], keys=2)
     for c in result.conditions:
-        table.add_row(
+        table.add(
             c.name,
             "holds" if c.holds else "does not hold",
             f"{c.value:.4g}",
             f"{c.limit:.4g}",
         )
-    console.print(table)
+    table.show(console)
     if result.bound is not None:
-        terms = Table(title=f"Terms of the bound, {result.bound:.4g} in all")
-        terms.add_column("term")
-        terms.add_column("what it stands for")
-        terms.add_column("value", justify="right")
+        in_all = f"Terms of the bound, {result.bound:.4g} in all"
+        terms = FittingTable(in_all, ["term", "what it stands for", "value"], keys=2)
         known = {
             name: value for name, value in result.terms.items() if value is not None
         }
         for name, value in sorted(known.items(), key=lambda item: -item[1]):
-            terms.add_row(name, TERMS[name], f"{value:.4g}")
-        console.print(terms)
+            terms.add(name, TERMS[name], f"{value:.4g}")
+        terms.show(console)
     sentences = [
         result.verdict,
         _reach(q.eta, result.largest_smoothness),

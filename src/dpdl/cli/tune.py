@@ -144,15 +144,15 @@ def _plan(e: Experiment, work: float, as_json: bool, quiet: bool) -> None:
 def show_plan(plan: Sequence[Schedule], e: Experiment) -> None:
     """Rounds and batches with the noise that the budget needs, cheapest first."""
     from rich.console import Console
-    from rich.table import Table
+
+    from dpdl.cli.tables import FittingTable
 
     console = Console()
     title = f"Noise at epsilon {e.epsilon:g}, delta {e.delta:g}, {e.threat}"
-    table = Table(title=title)
-    for name in ("rounds", "batch", "work", "sigma", "noise", "candidate"):
-        table.add_column(name, justify="right")
+    head = ["rounds", "batch", "work", "sigma", "noise", "candidate"]
+    table = FittingTable(title, head)
     for one in plan:
-        table.add_row(
+        table.add(
             str(one.rounds),
             str(one.batch),
             f"{one.work:.4g}",
@@ -160,7 +160,7 @@ def show_plan(plan: Sequence[Schedule], e: Experiment) -> None:
             f"{one.total_noise:.4g}",
             "*" if one.candidate else "",
         )
-    console.print(table)
+    table.show(console)
     console.print(
         "noise = sigma / (batch sqrt(rounds)); work is rounds x batch in multiples of "
         "what was asked for.",
@@ -172,26 +172,25 @@ def show_plan(plan: Sequence[Schedule], e: Experiment) -> None:
 def show(result: SearchResult) -> None:
     """The best five trials, how to use the best, and the warning."""
     from rich.console import Console
-    from rich.table import Table
 
+    from dpdl.cli.tables import FittingTable
     from dpdl.folder.scored import label_of, show_score
 
     console = Console()
     count = f"best of {len(result.trials)} trials"
     score = result.score_name or "accuracy"
-    table = Table(title=f"{result.algorithm}: {count}, by held-out {label_of(score)}")
+    title = f"{result.algorithm}: {count}, by held-out {label_of(score)}"
     options = [name for name in result.best if name != "rounds"]
-    for name in ("trial", *options, "rounds", "score", "epsilon"):
-        table.add_column(name, justify="right")
+    table = FittingTable(title, ["trial", *options, "rounds", "score", "epsilon"])
     for one in result.trials[:5]:
-        table.add_row(
+        table.add(
             str(one.trial),
             *(_value(one.values[name]) for name in options),
             str(one.rounds),
             "diverged" if one.score is None else show_score(score, one.score),
             f"{one.epsilon:.4g}" if one.epsilon.known else "-",
         )
-    console.print(table)
+    table.show(console)
     for line in _hints(result):
         console.print(line, highlight=False, soft_wrap=True)
 

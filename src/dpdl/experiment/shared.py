@@ -209,9 +209,24 @@ class Shared:
     checkpoint_every: int = option(
         20, "rounds between two checkpoints", check=AT_LEAST_ONE
     )
+    stop_after_stalled: int | None = option(
+        None,
+        "end the run when the mean training loss, which is not private, has not fallen "
+        "in so many evaluations",
+        check=AT_LEAST_ONE,
+    )
 
 
 SHARED: Mapping[str, Field[Value]] = {f.name: f for f in fields(Shared)}
 """The shared options by name."""
-LATER = ("sites", "shape", "scaling", "test", "predict", "loss", "score")
+LATER = (
+    "sites",
+    "shape",
+    "scaling",
+    "test",
+    "predict",
+    "loss",
+    "score",
+    "stop_after_stalled",
+)
 """Options that are written only where they are set, so that other files look as they always did."""

@@ -278,6 +278,10 @@ class ExperimentOptions(TypedDict, total=False):
     checkpoint_every: int
     """rounds between two checkpoints [default 20]"""
 
+    stop_after_stalled: int | None
+    """end the run when the mean training loss, which is not private, has not fallen in
+    so many evaluations [default None]"""
+
     alpha: float
     """dpdl, dpdl-sound: weight of the calibration [default by graph]"""
 

@@ -61,8 +61,8 @@ class RunFolder:
         folder = cls(path)
         if folder.started:
             raise InputError(
-                f"Folder {str(path)!r} already holds a run; continue it with "
-                f"`dpdl resume {path}` or choose another --out."
+                f"Folder {str(path)!r} already holds a run; go on with it by --resume (or "
+                f"`dpdl resume {path}`), or choose another --out."
             )
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -268,6 +268,10 @@ class RunFolder:
         return restore(path) if path.exists() else None
 
     # ----------------------------------------------------------------- summary
+    def reopen(self) -> None:
+        """A round is about to be made: a result that is there is not the last one."""
+        self.summary_path.unlink(missing_ok=True)
+
     def finish(self, summary: Summary, timing: Timing) -> None:
         """Write the result; the run is complete."""
         files.write_json(self.path / names.TIMING, timing)

@@ -8,7 +8,7 @@ from typing import final
 
 from dpdl.folder.scored import AgentScores, AsInFile, Scored
 from dpdl.privacy.epsilons import Epsilons
-from dpdl.records import Record
+from dpdl.records import Record, absent
 
 
 @final
@@ -53,6 +53,7 @@ class Summary(Scored):
     run_dir: str | None = None
     versions: Mapping[str, str]
     ledger_head: str | None = None  # hash of the ledger's last line
+    ended_early: str | None = absent()  # why, if a rule or a callback ended the run
 
 
 @final

@@ -294,7 +294,8 @@ def _statement(
     text, name = summary.privacy_statement, "privacy_statement"
     if stated is None:
         return Finding(name, None, text, None)
-    found = stated.prose(ledger.charged())
+    early = summary.ended_early is not None
+    found = stated.prose(ledger.charged(), early)
     if summary.versions.get("dpdl") == __version__:
         return Finding(name, text == found, text, found)
     return _same(f"{name}, its numbers", _proven(text), _proven(found))

@@ -28,6 +28,7 @@ from dpdl.planning.public_plan import PublicPlan
 from dpdl.planning.site import Site
 from dpdl.planning.sites import Sites, make_sites
 from dpdl.planning.statement import Stated
+from dpdl.planning.status import calibrating
 from dpdl.privacy.declared import check_few, declared
 from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.noise import Randomness, Reproducible, Secure
@@ -162,7 +163,8 @@ def plan(
     randomness = make_randomness(e, algorithm)
     budgets = None if e.budget is None else parse(e.budget, len(graph), e.delta)
     if data is None and e.sites is None:
-        _refuse_without_data(e, algorithm, graph, budgets)
+        with calibrating(e, progress and budgets is not None):
+            _refuse_without_data(e, algorithm, graph, budgets)
     source: RecordSource
     if e.sites is None:
         source = _divided(e, data, len(graph), model is None, progress)
@@ -179,7 +181,8 @@ def plan(
     # With secure randomness rounds that a crash made a run repeat are charged again, so there may
     # be more than T of them.
     most = e.rounds if randomness.repeatable else 4 * e.rounds
-    public = make_public_plan(e, form, task, privacy, budgets, most, validate)
+    with calibrating(e, progress):
+        public = make_public_plan(e, form, task, privacy, budgets, most, validate)
     own_module = None if model is None else type(model).__qualname__
     return Plan(public, source, randomness, own_module)
 

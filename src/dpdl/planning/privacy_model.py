@@ -10,7 +10,8 @@ from dpdl.algorithms.base import Algorithm
 from dpdl.algorithms.disclosure import Setting, exposure
 from dpdl.errors import InputError
 from dpdl.graph import Graph
-from dpdl.privacy.accounting import Effect, Step, calibrate, epsilon
+from dpdl.planning.calibrations import calibrated
+from dpdl.privacy.accounting import Effect, Step, epsilon
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.threats import Threat
 
@@ -127,7 +128,7 @@ class PrivacyModel:
             lost = unit.step(agent, threat).lost
             step = unit.mechanism.step(agent, Effect(1.0, lost), disclosure.adaptive)
             if rounds := self._count(agent, self.rounds):
-                effective = calibrate(target, self.delta, step, rounds, self.relation)
+                effective = calibrated(target, self.delta, step, rounds, self.relation)
                 at = unit._setting(self.delta)
                 found = disclosure.sigma(self.graph, agent, threat, at, effective)
                 needed.append(found)

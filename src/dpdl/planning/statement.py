@@ -82,8 +82,11 @@ class Stated:
             )
         return "Epsilon is that of the agent that is worst off, by privacy-loss distributions."
 
-    def prose(self, rounds: int) -> str:
-        """For a person who must decide whether this may be published."""
+    def prose(self, rounds: int, early: bool = False) -> str:
+        """For a person who must decide whether this may be published.
+
+        `early`: whether a rule or a callback ended the run before its last round.
+        """
         if self.privacy.sigma == 0:
             return "No privacy: gradients are exchanged without noise."
         sentences = [
@@ -93,6 +96,7 @@ class Stated:
             self._claim(),
             self._public_records(),
             self._own_tests(),
+            self._end(early),
             self.privacy.algorithm.caveat,
             self._simulation(),
         ]
@@ -143,6 +147,22 @@ class Stated:
         return (
             "Every site tests on records of its own: the scores are computed from them without "
             "noise, and no epsilon covers that."
+        )
+
+    def _end(self, early: bool) -> str | None:
+        """What the number of rounds tells, where it was not fixed beforehand."""
+        e = self.experiment
+        if not early and e.stop_after_stalled is None:
+            return None
+        how = "before its last round" if early else "with its last round"
+        chosen = "a decision that may look at values without noise"
+        if e.stop_after_stalled is not None:
+            chosen = "a rule that looks at training losses without noise"
+        planned = self.epsilon(e.rounds)
+        return (
+            f"The run ended {how} by {chosen}: how many rounds there are depends on private "
+            f"records, and no epsilon covers that. All {e.rounds} planned rounds: epsilon = "
+            f"{planned:.4g}."
         )
 
     def _simulation(self) -> str | None:

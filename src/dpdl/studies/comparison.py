@@ -57,7 +57,9 @@ def compare(
         ordered = [PooledRun(run.folder, run.experiment) for run in todo]
         endings = pool(ordered, at_once(jobs, len(todo)), watch)
         _refuse_interrupted(endings, runs)
-        table = tabulate([_result(run, endings) for run in runs], c, str(out))
+        lr_from = {name: one.lr_from for name, one in file.algorithms.items()}
+        results = [_result(run, endings) for run in runs]
+        table = tabulate(results, c, str(out), lr_from)
         write_record(out / names.TABLE, table)
         write_text(out / names.TABLE_CSV, as_csv(table))
         return table

@@ -19,7 +19,7 @@ from dpdl.folder.lock import refuse_difference
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.records import Record
-from dpdl.studies.comparison_request import Comparison, ComparisonTerms
+from dpdl.studies.comparison_request import Comparison, ComparisonTerms, LrFrom
 from dpdl.studies.comparison_table import ComparisonTable
 
 
@@ -30,6 +30,7 @@ class ComparedAlgorithm(Record):
 
     experiment: Experiment
     seeds: tuple[int, ...]
+    lr_from: LrFrom | None = None  # None: unknown, or there is no step size
 
 
 @final
@@ -86,7 +87,7 @@ def merged(
             there = cells[name].experiment.resolved()
             refuse_difference(out, there.as_dict(), now.as_dict(), f" for {name}")
             seeds |= set(cells[name].seeds)
-        cells[name] = ComparedAlgorithm(now, tuple(sorted(seeds)))
+        cells[name] = ComparedAlgorithm(now, tuple(sorted(seeds)), c.lr_from(name))
     return ComparisonFile(__version__, terms, cells)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass
+from dataclasses import Field, dataclass, replace
 from pathlib import Path
 from typing import Literal, final, get_args
 
@@ -11,10 +11,17 @@ from dpdl import algorithms
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.experiment import Experiment, from_mapping, load, read_toml
 from dpdl.experiment.options import FLAT, has, installed, lacking, options_of
+from dpdl.experiment.presets import PRESETS
 from dpdl.experiment.shared import SHARED
 from dpdl.options import Typed, Value, checked, kind
 from dpdl.records import Record, key, others
 
+LrFrom = Literal["default", "given", "tuned"]
+"""Where the step size of an algorithm is from.
+
+`tuned`: a search found it, of this comparison or for the data set (`Tuned` of the algorithm);
+`given`: by an option; `default`: nobody looked for it.
+"""
 Equal = Literal["bytes", "epsilon", "sigma"]
 """What all runs of a comparison have in common."""
 COMMON = {
@@ -72,6 +79,8 @@ class Comparison:
     equal: Equal = "epsilon"
     megabytes: float | None = None
     """That all agents together may send in a run, when bytes are equal."""
+    tuned: frozenset[str] = frozenset()
+    """Algorithms whose step size in `own` a search of this comparison found."""
 
     def experiment(self, algorithm: str) -> Experiment:
         """What is run of an algorithm, with the first seed.
@@ -87,6 +96,27 @@ class Comparison:
         }
         own = {**self.own[algorithm], "algorithm": algorithm, "seed": self.seeds[0]}
         return load(None, self.preset, {**kept, **own}).resolved()
+
+    def lr_from(self, algorithm: str) -> LrFrom | None:
+        """Where the step size of an algorithm is from; None: it has none."""
+        if not has(algorithm, "lr"):
+            return None
+        if algorithm in self.tuned:
+            return "tuned"
+        of_preset = PRESETS.get(self.preset or "", {})
+        if "lr" in {*self.own[algorithm], *self.shared, *of_preset}:
+            return "given"
+        e = self.experiment(algorithm)
+        known = algorithms.named(algorithm).tuned_for(e.dataset, e.graph, e.noise)
+        return "tuned" if "lr" in known else "default"
+
+    def with_lr(self, found: Mapping[str, Value]) -> Comparison:
+        """The same comparison with step sizes that were searched for, by algorithm."""
+        own = {
+            name: {**options, "lr": found[name]} if name in found else options
+            for name, options in self.own.items()
+        }
+        return replace(self, own=own, tuned=frozenset(found))
 
     def terms(self) -> ComparisonTerms:
         """What all runs share; options that were not given have their defaults."""

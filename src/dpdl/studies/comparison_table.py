@@ -14,11 +14,12 @@ from dpdl.folder.summary import Summary
 from dpdl.planning.noise_rule import rule_of
 from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.threats import threat
-from dpdl.records import Json, JsonObject, Record, key
+from dpdl.records import Json, JsonObject, Record, absent, key
 from dpdl.studies.better_score import lower_is_better, order
-from dpdl.studies.comparison_request import Comparison, Equal
+from dpdl.studies.comparison_request import Comparison, Equal, LrFrom
 from dpdl.studies.study_cards import of_comparison
 
+NOTHING: Mapping[str, LrFrom | None] = {}
 ACCURACY = "accuracy"
 """The name of the score in rows of which no run has finished."""
 
@@ -47,11 +48,12 @@ class ScoreOverSeeds(Record):
 @final
 @dataclass(frozen=True)
 class StoppedRun(Record):
-    """A run that ended before its last round, because its budget was spent."""
+    """A run that ended before its last round: its budget was spent, or `why`."""
 
     seed: int
     rounds: int
     asked: int
+    why: str | None = absent()  # of a rule
 
 
 @final
@@ -87,6 +89,8 @@ class ComparisonRow(Record):
     seeds: tuple[int, ...]  # of finished runs
     stopped: tuple[StoppedRun, ...]
     failed: tuple[FailedRun, ...]
+    lr: float | None = None  # the step size; None: the algorithm has none
+    lr_from: LrFrom | None = None  # None: unknown, in a folder of an older version
 
     def to_json(self) -> JsonObject:
         """As `json.dumps` takes it."""
@@ -145,11 +149,15 @@ class ComparedRun:
 
 
 def tabulate(
-    runs: Sequence[ComparedRun], comparison: Comparison, out: str
+    runs: Sequence[ComparedRun],
+    comparison: Comparison,
+    out: str,
+    lr_from: Mapping[str, LrFrom | None] = NOTHING,
 ) -> ComparisonTable:
     """The table of a comparison's runs.
 
-    Best mean score first, and last the algorithms of which no run has finished.
+    Best mean score first, and last the algorithms of which no run has finished. `lr_from` says
+    where step sizes are from, by algorithm.
     """
     e = runs[0].experiment
     found = _summaries(runs)
@@ -158,7 +166,10 @@ def tabulate(
     by_algorithm: dict[str, list[ComparedRun]] = {}
     for run in runs:
         by_algorithm.setdefault(run.algorithm, []).append(run)
-    rows = [_row(name, some, score, lower) for name, some in by_algorithm.items()]
+    rows = [
+        replace(_row(name, some, score, lower), lr_from=lr_from.get(name))
+        for name, some in by_algorithm.items()
+    ]
     rules = {rule_of(run.experiment) for run in runs}
     return ComparisonTable(
         rows=_ranked(rows, lower),
@@ -214,7 +225,13 @@ def _row(
         seeds=tuple(s.seed for s in found),
         stopped=_stopped(runs),
         failed=_failed(runs),
+        lr=_lr(runs[0].experiment),
     )
+
+
+def _lr(e: Experiment) -> float | None:
+    found = e.options.get("lr")
+    return float(found) if isinstance(found, int | float) else None
 
 
 def _stopped(runs: Sequence[ComparedRun]) -> tuple[StoppedRun, ...]:
@@ -222,7 +239,8 @@ def _stopped(runs: Sequence[ComparedRun]) -> tuple[StoppedRun, ...]:
     for run in runs:
         seed, asked = run.experiment.seed, run.experiment.rounds
         if run.summary is not None and run.summary.rounds < asked:
-            found.append(StoppedRun(seed, run.summary.rounds, asked))
+            why = run.summary.ended_early
+            found.append(StoppedRun(seed, run.summary.rounds, asked, why))
     return tuple(found)
 
 

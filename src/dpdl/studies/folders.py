@@ -16,9 +16,10 @@ from dpdl.studies.comparison_request import Comparison
 from dpdl.studies.search import Search
 
 
-def comparison_folder(c: Comparison) -> Path:
-    """Where a comparison goes unless a folder is named."""
-    return default_folder("compare", [c.terms().to_json(), c.own, c.seeds])
+def comparison_folder(c: Comparison, trials: int | None = None) -> Path:
+    """Where a comparison goes unless a folder is named; `trials` tune it."""
+    asked = [c.terms().to_json(), c.own, c.seeds]
+    return default_folder("compare", asked if trials is None else [*asked, trials])
 
 
 def search_folder(s: Search) -> Path:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from dpdl.experiment.experiment import Experiment
 from dpdl.extras import PLOTS, is_installed
 from dpdl.folder.export import Tracker
-from dpdl.folder.metrics import Metrics
+from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
-from dpdl.planning.plan import Plan
+from dpdl.planning.plan import Plan, plan
 from dpdl.privacy.threats import threat
 from dpdl.training.loop import Watch
 from dpdl.training.recording_request import RecordingRequest
-from dpdl.training.train import Result, launch
+from dpdl.training.stopping import together
+from dpdl.training.train import Result, launch, replan
 
 
 @final
@@ -40,15 +42,11 @@ class OneRun:
         """Train; the result on process 0, None elsewhere."""
         tracker = Tracker(self.out, self.formats)
 
-        def heard(t: int, metrics: Metrics | None) -> None:
-            tracker(t, metrics)
-            watch(t, metrics)
-
         result = launch(
             self.plan,
             out=self.out,
             placement=self.placement,
-            watch=heard,
+            watch=together(tracker, watch),
             again=self.again,
             record=record,
         )
@@ -66,3 +64,22 @@ class OneRun:
         listener = threat(self.plan.experiment.threat)
         about = words_of(result.summary, listener)
         draw_training(result.metrics, self.picture, about)
+
+
+def new_run(e: Experiment, out: Path, placement: str, progress: bool) -> OneRun:
+    """A run that begins; `out` must not hold one."""
+    return OneRun(plan(e, progress=progress), out, placement)
+
+
+def same_run(e: Experiment, out: Path, placement: str, progress: bool) -> OneRun:
+    """The run of an experiment in `out`: it goes on if it is there, and begins if it is not.
+
+    A run of another experiment is refused, with the option that differs.
+    """
+    folder = RunFolder(out)
+    if not folder.started:
+        return new_run(e, out, placement, progress)
+    before, now = folder.experiment().resolved(), e.resolved()
+    refuse_difference(out, before.as_dict(), now.as_dict())
+    p = replan(out, progress=progress)
+    return OneRun(p, out, placement, again=True)

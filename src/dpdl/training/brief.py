@@ -21,6 +21,8 @@ def of_result(result: Result) -> str:
     ]
     if result.stopped:
         words.append("stopped by a budget")
+    if s.ended_early:
+        words.append("ended early")
     return f"Result({', '.join(words)}; {how(plan)})"
 
 

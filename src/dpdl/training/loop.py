@@ -25,7 +25,7 @@ from dpdl.planning.public_plan import PublicPlan
 from dpdl.planning.site import Site
 from dpdl.planning.statement import Stated
 from dpdl.training.control import Control
-from dpdl.training.instruments import instruments_for
+from dpdl.training.instruments import instruments_for, records_stay
 from dpdl.training.interrupt import Interrupted
 from dpdl.training.observe import (
     Examiner,
@@ -35,13 +35,20 @@ from dpdl.training.observe import (
 )
 from dpdl.training.recording import FOLDER, Recorder, play_aside
 from dpdl.training.recording_request import RecordingRequest
+from dpdl.training.stopping import Stop, stalled
 from dpdl.transport import Post
 
 MEAN = "mean"
 """The name of the averaged models beside an algorithm's own state."""
 
 Watch = Callable[[int, Metrics | None], None]
-"""Called by process 0 after every round with its number and, when it was evaluated, its metrics."""
+"""Called by process 0 after every round with its number and, when it was evaluated, its metrics.
+
+Whoever raises `Stop` ends the run after this round.
+"""
+
+GO_ON, INTERRUPT, END = range(3)
+"""What process 0 tells all others before a round."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,7 @@ class Loop:
     def __init__(self, job: Job, here: Place) -> None:
         p, start, folder = job.plan, here.start, here.folder
         repeatable = here.site.randomness.repeatable
+        _check_rule(job, here)
         self.job = job
         self.folder = folder
         self._post = here.post
@@ -111,6 +119,9 @@ class Loop:
             state = dict(p.algorithm.init(p.task.initial.repeat(len(agents), 1)))
         self._mean = state.pop(MEAN, None)  # of the last models, if that was asked for
         self._state: State = state
+        self._info: Info | None = None  # of the last round
+        self._ending = self._rule()  # why the run ends before its last round
+        self.ended: str | None = None  # the same, when it has
         self.paused_after: int | None = None  # a round before the end
 
     def _last_round(self) -> int:
@@ -132,18 +143,44 @@ class Loop:
         last = self.end if until is None else max(self._done, min(until, self.end))
         for t in range(self._done + 1, last + 1):
             self._post.begin(t)
-            self._pay(t)
-            info = self._round(t)
+            if not self._pay(t):
+                last = t - 1
+                self._end_early(last)
+                break
+            info = self._info = self._round(t)
             self._average(t)
             self._broken += info.values["broken_gradients"].long()
             due = t == 1 or t % e.eval_every == 0 or t == self.end
             found = self._measure(info, t) if due else None
             if t % e.checkpoint_every == 0 or t == last:
                 self._save(t)
-            if self._post.rank == 0:
-                self.job.watch(t, found)
+            self._tell(t, found)
         self.paused_after = last if last < self.end else None
         return self._finite_models(last)
+
+    def _tell(self, t: int, found: Metrics | None) -> None:
+        """Process 0 tells who watches, and hears whether to end the run."""
+        if self._post.rank:
+            return
+        if found is not None:
+            self._ending = self._rule()
+        try:
+            self.job.watch(t, found)
+        except Stop as wish:
+            self._ending = str(wish) or "a callback asked for it"
+
+    def _rule(self) -> str | None:
+        """What the experiment's rule says about the metrics so far, which process 0 has."""
+        return stalled(self.metrics, self.job.plan.experiment.stop_after_stalled)
+
+    def _end_early(self, t: int) -> None:
+        """Make round t, which is over, the last one: evaluated and saved."""
+        self.end = t
+        if self._info is not None:  # otherwise it was resumed, and had ended before
+            if self._control.agree(not self.metrics or self.metrics[-1].round < t):
+                self._measure(self._info, t)
+            self._save(t)
+        self.ended = self._ending
 
     @property
     def ledger_head(self) -> str | None:
@@ -178,12 +215,22 @@ class Loop:
             )
         return info
 
-    def _pay(self, t: int) -> None:
-        """Process 0 enters round t in the ledger, or makes all stop; all others wait for it."""
-        stopping = self.job.stop.is_set()
-        if self._ledger and not stopping:
+    def _pay(self, t: int) -> bool:
+        """Process 0 enters round t in the ledger, or makes all stop; all others wait for it.
+
+        False: the run has ended before round t.
+        """
+        choice = END if self._ending else GO_ON
+        if self.job.stop.is_set():
+            choice = INTERRUPT
+        if choice == GO_ON and self.folder:
+            self.folder.reopen()
+        if choice == GO_ON and self._ledger:
             self._ledger.debit(t)
-        if self._control.agree(stopping):
+        choice = self._control.share(choice)
+        if choice == END:
+            return False
+        if choice == INTERRUPT:
             if t > 1:
                 self._save(t - 1)
             raise Interrupted(
@@ -191,6 +238,7 @@ class Loop:
                 f"{self._advice()}"
             )
         self.charged += 1
+        return True
 
     def timing(self) -> Timing:
         """Seconds of this process, and how many of them went into evaluation."""
@@ -267,6 +315,17 @@ def _diverged(t: int) -> Diverged:
     return Diverged(
         f"Training diverged: the models are no longer finite in round {t}; choose a smaller lr."
     )
+
+
+def _check_rule(job: Job, here: Place) -> None:
+    """Refuse to stop by a loss that nobody has."""
+    if job.plan.experiment.stop_after_stalled is None:
+        return
+    if records_stay(here.post, here.site.randomness.repeatable):
+        raise InputError(
+            "stop_after_stalled looks at the mean training loss, which nobody has in a secure run "
+            "of several processes; leave it out."
+        )
 
 
 def _recorder(job: Job, here: Place) -> Recorder | None:

@@ -20,8 +20,12 @@ def summarise(
     charged: int,
     run_dir: str | None,
     ledger_head: str | None = None,
+    ended: str | None = None,
 ) -> Summary:
-    """The summary of a run of which `charged` rounds count for privacy."""
+    """The summary of a run of which `charged` rounds count for privacy.
+
+    `ended` says why a rule or a callback ended it early.
+    """
     e, stated, declared = plan.experiment, plan.stated, plan.privacy.records
     return Summary(
         algorithm=e.algorithm,
@@ -39,7 +43,7 @@ def summarise(
         consensus_distance=last.consensus_distance,
         epsilon=stated.epsilons(charged),
         epsilon_note=stated.note(),
-        privacy_statement=stated.prose(charged),
+        privacy_statement=stated.prose(charged, early=ended is not None),
         bytes_sent=last.bytes_sent,
         broken_gradients=last.broken_gradients,
         records=DeclaredRecords(min(declared), max(declared)),
@@ -48,7 +52,14 @@ def summarise(
         run_dir=run_dir,
         versions=_versions(),
         ledger_head=ledger_head,
+        ended_early=_sentence(plan, last, ended),
     )
+
+
+def _sentence(plan: Plan, last: Metrics, ended: str | None) -> str | None:
+    if ended is None:
+        return None
+    return f"Ended after round {last.round} of {plan.experiment.rounds}: {ended}."
 
 
 def _versions() -> dict[str, str]:

@@ -41,8 +41,10 @@ from dpdl.training.loop import Job, Loop, Place, Watch
 from dpdl.training.meeting import Met, chosen_folder, meet
 from dpdl.training.placement import Placement, placement_of
 from dpdl.training.plot import plot
+from dpdl.training.progress import progress_of, shows
 from dpdl.training.recording import check
 from dpdl.training.recording_request import RecordingRequest, recording_request_in
+from dpdl.training.stopping import together
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport
 
@@ -101,7 +103,9 @@ def train(
     out: Path | str | None = None,
     placement: str | Placement = "alone",
     watch: Watch | None = None,
+    callbacks: Sequence[Watch] = (),
     record: RecordingRequest | None = None,
+    progress: bool | None = None,
 ) -> Result:
     """Train, with the experiment's names or with your own objects in their place.
 
@@ -111,10 +115,15 @@ def train(
     data sets. `loss` takes outputs and targets of a batch and returns their mean loss; `score` one
     number per record. With `out`, a run folder is written there. `placement` is `alone` or
     `threads:K`; several processes are started by `torchrun -m dpdl run ... --placement gloo`.
-    `record` writes what leaves in some rounds into the run folder, for attacks.
+    `watch` and `callbacks` are called after every round with its number and, when it was evaluated,
+    its metrics; one that raises `dpdl.Stop` ends the run after that round.
+    `record` writes what leaves in some rounds into the run folder, for attacks. `progress` shows on
+    standard error how far the run is: by default where that is a terminal or this is a notebook,
+    with True everywhere, with False never.
     """
     p = plan(
         experiment,
+        progress=shows(progress),
         data=data,
         model=model,
         graph=graph,
@@ -122,15 +131,15 @@ def train(
         loss=loss,
         score=score,
     )
-    return _here(
-        launch(
+    with progress_of(p, progress) as shown:
+        result = launch(
             p,
             out=Path(out) if out else None,
             placement=placement,
-            watch=watch,
+            watch=together(*([watch] if watch else []), *callbacks, shown),
             record=record,
         )
-    )
+    return _here(result)
 
 
 def resume(
@@ -144,7 +153,9 @@ def resume(
     score: Score | RecordScore | None = None,
     placement: str | Placement = "alone",
     watch: Watch | None = None,
+    callbacks: Sequence[Watch] = (),
     rounds: int | None = None,
+    progress: bool | None = None,
 ) -> Result:
     """Continue an interrupted run from its last checkpoint, as if it had never stopped.
 
@@ -154,6 +165,7 @@ def resume(
     """
     p = replan(
         Path(run_dir),
+        progress=shows(progress),
         data=data,
         model=model,
         graph=graph,
@@ -162,9 +174,15 @@ def resume(
         score=score,
         rounds=rounds,
     )
-    return _here(
-        launch(p, out=Path(run_dir), again=True, placement=placement, watch=watch)
-    )
+    with progress_of(p, progress) as shown:
+        result = launch(
+            p,
+            out=Path(run_dir),
+            again=True,
+            placement=placement,
+            watch=together(*([watch] if watch else []), *callbacks, shown),
+        )
+    return _here(result)
 
 
 def replan(
@@ -305,10 +323,12 @@ def _run(p: Plan, job: Job, here: Place) -> Result | Paused | None:
         raise PrivacyRefused(_spent(p, 0))
     place = str(folder.path) if folder else None
     last, timing = loop.metrics[-1], loop.timing()
-    summary = summarise(p, last, loop.charged, place, loop.ledger_head)
+    head = loop.ledger_head
+    summary = summarise(p, last, loop.charged, place, head, loop.ended)
     if folder:
         folder.finish(summary, timing)
-    stopped = _spent(p, loop.end) if loop.end < p.experiment.rounds else None
+    spent = loop.end < p.experiment.rounds and loop.ended is None
+    stopped = _spent(p, loop.end) if spent else None
     return Result(summary, loop.metrics, models, p, timing, stopped)
 
 
