@@ -30,7 +30,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of texts; without a head if that is empty."""
     lines = [_row("th", head)] if head else []
     lines += [_row("td", row) for row in rows]
-    style = "border-collapse:collapse;margin:.5em 0 0;border:0"
+    style = "border-collapse:collapse;margin:.5em 0 0;border:0;font:inherit"
     return f'<table style="{style}">{"".join(lines)}</table>'
 
 

@@ -23,6 +23,7 @@ from dpdl.folder.states import States
 from dpdl.folder.summary import Summary, Timing
 from dpdl.net import Observer
 from dpdl.parallel import one_thread_per_operation
+from dpdl.planning.brief import what
 from dpdl.planning.given import GivenGraph, GivenModel, Objects
 from dpdl.planning.plan import Plan, plan
 from dpdl.planning.sites import named_form
@@ -73,7 +74,7 @@ class Result:
 
     def plot(self) -> Figure:
         """Score, loss and epsilon over the rounds; needs matplotlib. No epsilon covers the loss."""
-        return plot(self.metrics, repr(self))
+        return plot(self.metrics, what(self.plan, self.summary.rounds))
 
     def module(self, agent: int | None = None) -> nn.Module:
         """The trained module of an agent, or the average of all.
