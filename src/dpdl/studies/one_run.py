@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import final
 
 from dpdl.experiment.experiment import Experiment
+from dpdl.extras import PLOTS, is_installed
 from dpdl.folder.export import Tracker
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
 from dpdl.privacy.threats import threat
 from dpdl.training.loop import Watch
-from dpdl.training.recording import RecordingRequest
+from dpdl.training.recording_request import RecordingRequest
 from dpdl.training.stopping import together
 from dpdl.training.train import Result, launch, replan
 
@@ -31,9 +32,9 @@ class OneRun:
     again: bool = False  # whether it goes on with what is in `out`
 
     @property
-    def picture(self) -> Path:
-        """Where the curves are drawn."""
-        return RunFolder(self.out).curves_path
+    def picture(self) -> Path | None:
+        """Where the curves are drawn; None: there is nothing to draw with."""
+        return RunFolder(self.out).curves_path if is_installed(PLOTS) else None
 
     def perform(
         self, watch: Watch, record: RecordingRequest | None = None
@@ -55,7 +56,9 @@ class OneRun:
         return result
 
     def draw(self, result: Result) -> None:
-        """Draw the curves of the result."""
+        """Draw the curves of the result, if that can be done."""
+        if self.picture is None:
+            return
         from dpdl.report.training_curves import draw_training, words_of
 
         listener = threat(self.plan.experiment.threat)
