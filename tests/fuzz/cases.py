@@ -47,7 +47,7 @@ def _below(
     if not isinstance(command, click.Group):
         yield names, command
         return
-    context = click.Context(command)
+    context = _context(command)
     for name in command.list_commands(context):
         inner = command.get_command(context, name)
         assert inner is not None
@@ -58,7 +58,12 @@ def _below(
 def parameters(names: Path_) -> tuple[click.Parameter, ...]:
     """The parameters of a command, those of algorithms included."""
     command = commands()[names]
-    return tuple(command.get_params(click.Context(command)))
+    return tuple(command.get_params(_context(command)))
+
+
+def _context(command: click.Command) -> click.Context:
+    """As on a command line: a command keeps the help option that its first context made."""
+    return click.Context(command, parent=click.Context(cli, **cli.context_settings))
 
 
 PLACES = (
