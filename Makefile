@@ -7,7 +7,7 @@ KERNELS := setup.py $(wildcard src/dpdl/native/*.[ch])
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: run test test-all lint format docs clean help
+.PHONY: run test test-all lint format docs dist clean help
 
 run: .venv/.installed-run  ## show what a neighbour rebuilds without noise, with the paper's, with a proven one
 	@$(BIN)/dpdl demo
@@ -31,6 +31,13 @@ docs: .venv/.installed-dev  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Documentation: site/index.html"
 
+dist: .venv/.installed-dev  ## build source and wheel into dist/, and try the wheel outside the checkout
+	rm -rf dist build
+	@mkdir dist
+	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' >/dev/null
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+	$(BIN)/python tools/outside.py dist/*.whl
+
 clean:  ## remove the environment and everything built; runs/ stays
 	rm -rf .venv site build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -42,7 +49,7 @@ help:  ## show this list
 .venv/.installed-run: pyproject.toml constraints.txt $(KERNELS)
 	$(call environment)
 	@echo "Installing dpdl into .venv (a few minutes the first time)"
-	@$(INSTALL) .
+	@$(INSTALL) '.[all]'
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml constraints.txt $(KERNELS)

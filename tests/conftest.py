@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -68,3 +69,16 @@ def small_data() -> Dataset:
     return Dataset(
         "blobs", x[:600], y[:600], x[600:], y[600:], 3, mean=(0.0,), std=(1.0,)
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was skipped has checked nothing: say so at the end, and why."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        _, _, reason = report.longrepr
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    if reasons:
+        title = f"{reasons.total()} SKIPPED, AND NOT CHECKED"
+        terminalreporter.write_sep("=", title, bold=True, yellow=True)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:4} x {reason}")

@@ -25,7 +25,7 @@ LAYERS = [
     {"graph", "privacy", "tasks", "transport", "paper"},
     {
         *("types", "keys", "rows", "parallel", "native", "options", "objects"),
-        *("records", "foreign", "bounds"),
+        *("records", "foreign", "bounds", "extras", "carried"),
     },
     {"errors"},
     {"text"},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpdl.errors import InputError
-from dpdl.objects import cause, load_object
+from dpdl.objects import cause, load_object, on_demand
 
 CODE = """
 from helper_beside import value
@@ -97,3 +97,12 @@ def test_what_cannot_be_called_is_refused(here: Path) -> None:
 def test_a_cause_is_the_kind_and_the_first_line() -> None:
     assert cause(ValueError("first.\nsecond")) == "ValueError: first"
     assert cause(KeyError()) == "KeyError"
+
+
+def test_a_package_offers_names_on_demand() -> None:
+    get = on_demand("dpdl.privacy", {"Threat": "threats"})
+    assert get("Threat").__module__ == "dpdl.privacy.threats"
+    with pytest.raises(
+        AttributeError, match=r"'dpdl.privacy' has no attribute 'Thread'"
+    ):
+        get("Thread")

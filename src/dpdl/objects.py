@@ -1,10 +1,11 @@
-"""Objects of the user's own code, named `module:name` on the command line."""
+"""Objects that are imported by name: the user's own code, and what a package offers on demand."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 import sys
+from collections.abc import Callable, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -55,3 +56,14 @@ def cause(error: BaseException) -> str:
     """The kind and the first line of an error, for a message of one sentence."""
     text = str(error).strip().split("\n")[0].rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def on_demand(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """`__getattr__` for a package: each name is imported from its module when it is first used."""
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+
+    return get

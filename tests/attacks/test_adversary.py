@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import dpdl
-from dpdl.attacks.adversary import DEFAULTS, Knowledge, method_of, network_of, rebuild
+from dpdl.attacks.adversary import Knowledge, method_of, network_of, rebuild
+from dpdl.attacks.effort import DEFAULTS
 from dpdl.attacks.inverting import Settings
 from dpdl.attacks.pixels import Pixels
 from dpdl.attacks.recorded import Recording

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import dpdl
-from dpdl.audit.examine import AuditRequest, examine, play_game, sigma_of
+from dpdl.audit.examine import examine, play_game, sigma_of
 from dpdl.audit.facts import AuditFacts
 from dpdl.audit.measure import CountWatch
+from dpdl.audit.request import AuditRequest
 from dpdl.audit.setting import GameRules
 from dpdl.errors import InputError
 from dpdl.folder.files import read_record
@@ -39,33 +40,6 @@ def run(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "run"
     dpdl.train(dpdl.Experiment(**OPTIONS, batch=60, seed=3), out=folder)
     return folder
-
-
-def test_the_rate_sets_the_batch() -> None:
-    setting, sigma = replace(REQUEST, rate=0.25).setting()
-    assert (setting.experiment.batch, setting.records) == (15, [60] * 3)
-    assert sigma is None, "there is no run"
-    least = replace(REQUEST, rate=0.001).setting()[0]
-    assert least.experiment.batch == 1
-    more = replace(REQUEST, records=200, rate=0.25).setting()[0]
-    assert (more.experiment.batch, more.records) == (50, [200] * 3)
-
-
-@pytest.mark.parametrize(
-    ("change", "hint"),
-    [
-        ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, not 1.0"),
-        ({"confidence": 0.0}, "confidence"),
-        ({"crowd": "along"}, "crowd is for trials"),
-        ({"rule": "teorem1"}, "Did you mean 'theorem1'"),
-        ({"rate": 0.0}, "rate must be above 0 and at most 1, not 0.0"),
-        ({"rate": 1.5}, "rate must be above 0"),
-        ({"options": {**OPTIONS, "batch": 5}}, "batch and rate exclude each other"),
-    ],
-)
-def test_what_cannot_be_audited_is_refused(change: dict, hint: str) -> None:
-    with pytest.raises(InputError, match=hint):
-        replace(REQUEST, **change).setting()
 
 
 @pytest.mark.parametrize(

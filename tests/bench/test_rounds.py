@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpdl.bench.rounds import measure_workload, time_shares, with_ratios, workloads
-from dpdl.errors import InputError, RunFailed
+from dpdl.bench.rounds import measure_workload, time_shares, with_ratios
+from dpdl.errors import RunFailed
 from dpdl.folder.bench_results import RoundCost, TimeShares, Workload
 
 
@@ -40,27 +40,6 @@ def test_time_on_several_cores_is_divided_by_their_number() -> None:
     found = time_shares(parts, total=5.0, count=2)
     assert found == TimeShares(0.4, 0.2, 0.2, pytest.approx(0.2))
     assert time_shares(parts, total=1.0, count=1).other == 0.0
-
-
-def test_workloads_are_all_combinations() -> None:
-    found = workloads("dpdl,dp-dpsgd", "ring,complete", "3,4", "lenet", 2, 1)
-    assert len(found) == 8 and found[1] == Workload("dpdl", "ring", 4, "lenet", 2, 1)
-    assert (
-        len({case.algorithm for case in workloads("all", "ring", "3", "cnn", 2, 1)}) > 5
-    )
-
-
-@pytest.mark.parametrize(
-    ("given", "hint"),
-    [
-        (("dpdll", "ring", "3", "lenet"), "dpdl"),
-        (("dpdl", "ring", "ten", "lenet"), "whole numbers"),
-        (("dpdl", "ring", "3", "resnet"), "lenet, cnn, not 'resnet'"),
-    ],
-)
-def test_other_workloads_are_refused(given: tuple[str, ...], hint: str) -> None:
-    with pytest.raises(InputError, match=hint):
-        workloads(*given, 2, 1)
 
 
 def test_ratios_are_of_dpdl_with_lenet() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dpdl.cli import COMMANDS, GROUPS
 from tests.commands import DIGITS, dpdl
 
 
@@ -149,3 +150,20 @@ def test_help_answers(monkeypatch, capsys, words: list[str]) -> None:
     assert code == 0
     assert out
     assert not err
+
+
+@pytest.mark.parametrize("words", [[], ["privacy"], ["data"], ["bench"]])
+def test_a_group_alone_shows_its_help(monkeypatch, capsys, words: list[str]) -> None:
+    code, out, err = dpdl(monkeypatch, capsys, *words)
+    assert code == 0
+    assert out.startswith(f"Usage: {' '.join(['dpdl', *words])} [OPTIONS] COMMAND")
+    assert not err
+
+
+def test_the_help_shows_every_command_once_in_its_group(monkeypatch, capsys) -> None:
+    out = dpdl(monkeypatch, capsys, "--help")[1]
+    shown = [line.split()[0] for line in out.splitlines() if line.startswith("  ")]
+    for name in COMMANDS:
+        assert shown.count(name) == 1, name
+    titles = [line[:-1] for line in out.splitlines() if line[:1].isupper()]
+    assert [title for title in titles if title in GROUPS] == list(GROUPS)

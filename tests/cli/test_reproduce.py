@@ -42,8 +42,19 @@ def test_wrong_words_are_one_sentence(
     assert code == 2 and hint in err and err.count("\n") == 1
 
 
+def test_status_without_results_shows_those_of_the_package(
+    monkeypatch, capsys, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command(monkeypatch, capsys, "reproduce", "status", "--json")
+    assert code == 0 and json.loads(out)["measured"]["as-published"] > 50
+    assert err == "There is no folder results here: these came with dpdl.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_status_and_dry_run(monkeypatch, capsys, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
     code, out, _ = command(monkeypatch, capsys, "reproduce", "status")
     assert code == 0 and "None of these cells was measured yet" in out
     entered(tmp_path / "results", CELL)

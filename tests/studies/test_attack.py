@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dpdl.attacks.harness import Effort
+from dpdl.attacks.effort import Effort
 from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch
-from dpdl.errors import InputError
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.planning.plan import Plan
-from dpdl.studies.attack import AttackRequest, attack_runs, sizes_of
+from dpdl.studies.attack import attack_runs
+from dpdl.studies.attack_request import AttackRequest
 from dpdl.studies.attack_watch import Unwatched
 from tests.attacks.runs import record_digits
 
@@ -28,32 +28,6 @@ def run(tmp_path_factory) -> Path:
 
 def attacked(run: Path, **request) -> AttackFacts:
     return attack_runs([run], AttackRequest(effort=LITTLE, **request), Unwatched())
-
-
-@pytest.mark.parametrize(
-    ("text", "sizes"),
-    [
-        ("1", [1]),
-        ("own", [None]),
-        ("16", [None]),
-        ("1,own,4", [1, None, 4]),
-        ("2,16", [2, None]),
-    ],
-)
-def test_sizes_are_numbers_or_the_runs_own(text: str, sizes: list) -> None:
-    assert sizes_of(text, 16) == sizes
-
-
-def test_a_size_that_is_no_number_is_refused() -> None:
-    with pytest.raises(InputError, match="Batches must be whole numbers"):
-        sizes_of("1,many", 16)
-
-
-def test_agents_are_all_or_those_that_are_named() -> None:
-    assert AttackRequest().agents is None
-    assert AttackRequest(whose="2,0").agents == (0, 2)
-    with pytest.raises(InputError, match="Agents must be whole numbers"):
-        assert AttackRequest(whose="me").agents
 
 
 def test_the_smallest_batches_and_all_scenarios_are_the_default(run: Path) -> None:

@@ -15,12 +15,8 @@ from dpdl.attacks.scenarios import target
 from dpdl.errors import InputError
 from dpdl.net import Leaving
 from dpdl.training.interrupt import Interrupted
-from dpdl.training.recording import (
-    Recorder,
-    RecordingRequest,
-    check,
-    recording_request,
-)
+from dpdl.training.recording import Recorder, check
+from dpdl.training.recording_request import RecordingRequest
 
 OPTIONS = {
     "dataset": "digits",
@@ -166,20 +162,6 @@ def test_what_cannot_be_recorded_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=hint):
         check(asked, clear[1].plan)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("x", "", "all", 5),
-        ("2", "a", "all", 5),
-        ("2", "", "0:1", 5),
-        ("2", "", "all", 0),
-    ],
-)
-def test_what_is_no_request_is_refused(words) -> None:
-    with pytest.raises(InputError):
-        recording_request(*words)
 
 
 def test_other_placements_and_secure_randomness_are_refused(tmp_path: Path) -> None:

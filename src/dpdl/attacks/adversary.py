@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from dpdl.attacks.effort import check_method
 from dpdl.attacks.inverting import Found, Problem, Settings, deep_leakage, invert
 from dpdl.attacks.labels import recovered
 from dpdl.attacks.peel import able, peel
@@ -21,19 +22,11 @@ from dpdl.attacks.recorded import Recording
 from dpdl.attacks.scenarios import AttackCase, Target, target
 from dpdl.attacks.unscatter import unscatter
 from dpdl.attacks.workers import ShareWatch
-from dpdl.errors import InputError, unknown
+from dpdl.errors import InputError
 from dpdl.tasks.dropout import key_dropout
 from dpdl.tasks.fused.network import Network, understand
 from dpdl.tasks.models import ON_FEATURES
 
-DEFAULTS = {
-    "peel": (300, 16),
-    "inverting": (1000, 4),
-    "dlg": (300, 4),
-    "idlg": (300, 4),
-    "unscatter": (150, 4),
-}
-"""Iterations and restarts. Peeling gains more from other starts than from more steps."""
 Array = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
@@ -80,8 +73,7 @@ def sees_features(recording: Recording) -> bool:
 
 def method_of(recording: Recording, method: str, batch: int) -> str:
     """`auto` reads single images off where the network allows it."""
-    if method != "auto" and method not in DEFAULTS:
-        raise unknown("method", method, ["auto", *DEFAULTS])
+    check_method(method)
     scattered = sees_features(recording)
     possible = batch == 1 and able(network_of(recording))
     best = "unscatter" if scattered else "peel"

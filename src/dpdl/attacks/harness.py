@@ -18,13 +18,13 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from dpdl.attacks.adversary import DEFAULTS, Knowledge, Rebuilt, method_of, rebuild
+from dpdl.attacks.adversary import Knowledge, Rebuilt, method_of, rebuild
+from dpdl.attacks.effort import Effort
 from dpdl.attacks.image_scores import match, pixels_of
-from dpdl.attacks.inverting import Settings, check_invertible
+from dpdl.attacks.inverting import check_invertible
 from dpdl.attacks.recorded import Recording
 from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch, Workers
-from dpdl.bounds import count
 from dpdl.errors import InputError, reason
 from dpdl.folder import names
 from dpdl.folder.files import write
@@ -39,31 +39,6 @@ from dpdl.training.recording import with_batches_of
 from dpdl.training.train import replan
 
 TOGETHER = 5  # targets in one optimisation
-
-
-@final
-@dataclass(frozen=True)
-class Effort:
-    """How to attack; None: the default of the method."""
-
-    method: str = "auto"
-    iterations: int | None = None
-    restarts: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("iterations", "restarts"):
-            value = getattr(self, name)
-            if value is not None:
-                count(name, value)
-        count("seed", self.seed, least=0)
-
-    def settings(self, method: str) -> Settings:
-        """For one of the methods."""
-        iterations, restarts = DEFAULTS[method]
-        return Settings(
-            self.iterations or iterations, self.restarts or restarts, seed=self.seed
-        )
 
 
 @final

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from dpdl.attacks.harness import Effort
+from dpdl.attacks.effort import Effort
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.attack_facts import (
     AttackedRun,
@@ -26,7 +26,7 @@ from dpdl.graph import build
 from dpdl.paper import ATTACKED_EPSILON, ATTACKED_ROUNDS, attacks
 from dpdl.paper.cells import AttackedPlace
 from dpdl.records import Json
-from dpdl.training.recording import RecordingRequest
+from dpdl.training.recording_request import RecordingRequest
 
 SCENARIOS = "cg,mm"
 OWN_BATCH = 216

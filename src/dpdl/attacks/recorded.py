@@ -14,12 +14,15 @@ from torch import Tensor, nn
 from dpdl.errors import InputError, reason
 from dpdl.folder import names
 from dpdl.folder.files import read_record
-from dpdl.folder.recording_facts import PublicFacts, RecordingIndex
+from dpdl.folder.recording_facts import (
+    HOW,
+    PublicFacts,
+    RecordingIndex,
+    refuse_unrecorded,
+)
 from dpdl.folder.tensors import read_tensors
 from dpdl.tasks import models
 from dpdl.tasks.task import Task
-
-HOW = "record one with: dpdl run ... --record ROUNDS [--record-batches SIZES]"
 
 Messages = Mapping[str, Mapping[tuple[int, int], Tensor]]
 """Channel -> (source, target) -> row."""
@@ -35,8 +38,7 @@ class Recording:
     def __init__(self, folder: Path, module: nn.Module | None = None) -> None:
         self.folder = folder
         self.module = module
-        if not (folder / names.PUBLIC_FACTS).exists():
-            raise InputError(f"Run {str(folder.parent)!r} has no recording; {HOW}.")
+        refuse_unrecorded(folder)
         self.facts = read_record(PublicFacts, folder / names.PUBLIC_FACTS)
         self.index = read_record(RecordingIndex, folder / names.RECORDED_ROUNDS)
 

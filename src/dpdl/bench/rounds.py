@@ -22,8 +22,9 @@ import torch
 from torch import Tensor
 
 from dpdl import graph as graphs
-from dpdl.algorithms import named, usable
-from dpdl.errors import InputError, RunFailed
+from dpdl.algorithms import named
+from dpdl.bench.workloads import SHAPES, refuse_other_model
+from dpdl.errors import RunFailed
 from dpdl.experiment.experiment import Experiment
 from dpdl.experiment.options import has as has_option
 from dpdl.folder.bench_results import RoundCost, RoundCosts, TimeShares, Workload
@@ -43,35 +44,7 @@ from dpdl.tasks.task import Task
 from dpdl.training.observe import Examiner
 from dpdl.types import Batch
 
-SHAPES = {"lenet": (1, 28, 28), "cnn": (3, 32, 32)}
 TEST_RECORDS = 10_000  # as MNIST and CIFAR-10 have
-
-
-def workloads(
-    algorithms: str, graphs: str, agents: str, model: str, batch: int, rounds: int
-) -> list[Workload]:
-    """All combinations of names and numbers separated by commas; every algorithm: `all`."""
-    _refuse_other_model(model)
-    try:
-        counts = [int(part) for part in agents.split(",")]
-    except ValueError:
-        raise InputError(
-            f"agents must be whole numbers separated by commas, not {agents!r}."
-        ) from None
-    chosen = usable() if algorithms == "all" else algorithms.split(",")
-    for name in chosen:
-        named(name)  # refuses what there is not
-    return [
-        Workload(algorithm, graph, count, model, batch, rounds)
-        for algorithm in chosen
-        for graph in graphs.split(",")
-        for count in counts
-    ]
-
-
-def _refuse_other_model(model: str) -> None:
-    if model not in SHAPES:
-        raise InputError(f"model must be one of {', '.join(SHAPES)}, not {model!r}.")
 
 
 def measure_rounds(
@@ -156,7 +129,7 @@ class TimedNoise:
 
 def play(case: Workload) -> RoundCost:
     """Some rounds in this process."""
-    _refuse_other_model(case.model)
+    refuse_other_model(case.model)
     shape, watch = SHAPES[case.model], Stopwatch()
     graph = graphs.build(case.graph, case.agents, "metropolis", 0)
     algorithm = make_algorithm(_experiment(case))

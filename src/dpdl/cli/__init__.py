@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from dpdl import __version__
 from dpdl.errors import DpdlError, InputError, reason
+from dpdl.extras import missing, remedy
 from dpdl.text import sentence
 
 COMMANDS = {
@@ -26,10 +27,6 @@ COMMANDS = {
     ),
     "run": ("dpdl.cli.run:run", "Train; writes a run folder."),
     "resume": ("dpdl.cli.run:resume", "Continue an interrupted run, or extend one."),
-    "reproduce": (
-        "dpdl.cli.reproduce:reproduce",
-        "Cells of the paper's tables, run again, beside its numbers.",
-    ),
     "compare": (
         "dpdl.cli.compare:compare",
         "Several algorithms under one budget: table and curves.",
@@ -38,13 +35,25 @@ COMMANDS = {
         "dpdl.cli.tune:tune",
         "Search for hyper-parameters on records held out of the training data.",
     ),
+    "reproduce": (
+        "dpdl.cli.reproduce:reproduce",
+        "Cells of the paper's tables, run again, beside its numbers.",
+    ),
     "privacy": (
         "dpdl.cli.privacy:privacy",
         "Plan noise and budgets; verify a run's ledger.",
     ),
+    "theory": (
+        "dpdl.cli.theory:theory",
+        "Theorem 2's bound, and whether the step size meets its conditions.",
+    ),
     "attack": (
         "dpdl.cli.attack:attack",
         "Rebuild images from what left the agents of a recorded run.",
+    ),
+    "audit": (
+        "dpdl.cli.audit:audit",
+        "Attack our own messages; certify a lower bound on epsilon.",
     ),
     "report": (
         "dpdl.cli.report:report",
@@ -58,24 +67,26 @@ COMMANDS = {
         "dpdl.cli.export:export",
         "Metrics of a run as a CSV table or for TensorBoard, or its model.",
     ),
-    "audit": (
-        "dpdl.cli.audit:audit",
-        "Attack our own messages; certify a lower bound on epsilon.",
-    ),
-    "theory": (
-        "dpdl.cli.theory:theory",
-        "Theorem 2's bound, and whether the step size meets its conditions.",
-    ),
     "graph": (
         "dpdl.cli.graph:graph",
         "Show a graph, its weights and its spectral gap.",
     ),
-    "bench": ("dpdl.cli.bench:bench", "Measure speed as ratios in one run."),
     "data": (
         "dpdl.cli.data:data",
         "List, fetch and describe data sets and partitions.",
     ),
+    "bench": ("dpdl.cli.bench:bench", "Measure speed as ratios in one run."),
 }
+GROUPS = {
+    "Train": ("demo", "run", "resume"),
+    "Compare": ("compare", "tune", "reproduce"),
+    "Privacy": ("privacy", "theory"),
+    "Attack": ("attack", "audit"),
+    "Look": ("watch", "report", "export", "graph"),
+    "Data": ("data",),
+    "Measure": ("bench",),
+}
+"""The sections of the help; a command that is in none is shown last."""
 
 
 class LazyGroup(click.Group):
@@ -107,9 +118,15 @@ class LazyGroup(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """Help texts come from the table: no import is needed."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        """In groups; help texts come from the table, so no import is needed."""
+        grouped = {name for names in GROUPS.values() for name in names}
+        rest = tuple(name for name in COMMANDS if name not in grouped)
+        width = max(map(len, COMMANDS))  # one column for all groups
+        for title, names in {**GROUPS, "More": rest}.items():
+            rows = [(name.ljust(width), COMMANDS[name][1]) for name in names]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -155,10 +172,18 @@ def outcome(arguments: Sequence[str]) -> int:
     """
     try:
         code = cli.main(list(arguments), prog_name="dpdl", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as alone:  # a group without a command
+        click.echo(alone.format_message())
+        return 0
     except click.ClickException as failure:
         return _refuse(failure.format_message(), InputError.exit_code)
     except DpdlError as failure:
         return _refuse(str(failure), failure.exit_code)
+    except ModuleNotFoundError as failure:
+        library = missing(failure)
+        if library is None:
+            raise
+        return _refuse(f"{remedy(library)}.", InputError.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _refuse("Interrupted; what was saved before is intact.", 130)
     except BrokenPipeError:

@@ -15,6 +15,7 @@ from dpdl.cli.common import (
 )
 from dpdl.cli.completion import run_folders
 from dpdl.errors import InputError
+from dpdl.extras import PLOTS, need
 from dpdl.folder import names
 
 PAPER = ("mnist", "cifar10")
@@ -135,16 +136,25 @@ def attack(
     if not paper and (graph or agents or out):
         raise InputError("The options --graph, --agents and --out belong to --paper.")
 
-    from dpdl.attacks.harness import Effort
-    from dpdl.cli.attack_show import AttackProgress, show
-    from dpdl.paper.cells import AttackedPlace
-    from dpdl.studies.attack import AttackRequest, attack_runs
-    from dpdl.studies.attack_paper import attack_paper, folder_of
+    need(PLOTS, "The gallery of rebuilt images")
+    from dpdl.attacks.effort import Effort
+    from dpdl.folder.recording_facts import refuse_unrecorded
+    from dpdl.folder.run_folder import RunFolder
+    from dpdl.studies.attack_request import AttackRequest
 
+    # What is wrong is refused before torch is imported.
     effort = Effort(method, iterations, restarts, seed)
     request = AttackRequest(
         scenario, rounds, batch, whose, labels, effort, membership, gallery
     )
+    for run in runs:
+        refuse_unrecorded(RunFolder(run).recording)
+
+    from dpdl.cli.attack_show import AttackProgress, show
+    from dpdl.paper.cells import AttackedPlace
+    from dpdl.studies.attack import attack_runs
+    from dpdl.studies.attack_paper import attack_paper, folder_of
+
     if paper:
         place = AttackedPlace(
             paper, graph or GRAPH, AGENTS if agents is None else agents

@@ -90,9 +90,7 @@ def audit(
     With RUN, a run folder, the settings are those of the run, and the result is kept there as
     audit.json.
     """
-    from dpdl.audit.examine import AuditRequest, examine
-    from dpdl.cli.audit_show import show
-    from dpdl.cli.show import counting
+    from dpdl.audit.request import AuditRequest
 
     request = AuditRequest(
         given(options),
@@ -107,6 +105,12 @@ def audit(
         crowd=crowd,
         confidence=confidence,
     )
+    request.setting()  # refuses what is wrong, before torch is imported
+
+    from dpdl.audit.examine import examine
+    from dpdl.cli.audit_show import show
+    from dpdl.cli.show import counting
+
     facts = examine(request, counting)
     if as_json:
         print_json(facts.to_json())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from dpdl.bench.history import HISTORY, record
 from dpdl.bounds import count
 from dpdl.cli.common import json_option, path_option, print_json
 from dpdl.errors import unknown
+from dpdl.extras import PLOTS, need
 
 if TYPE_CHECKING:
     from dpdl.bench.checkouts import BenchCommand
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
         GradientSpeeds,
         RoundCost,
         RoundCosts,
+        Startup,
         Workload,
     )
 
@@ -65,6 +68,7 @@ def gradients(
 ) -> None:
     """Sums of clipped per-sample gradients of LeNet: ours, torch.func, Opacus, and no privacy."""
     _at_least_one(batch=batch, pairs=pairs, repeats=repeats)
+    _drawable(plot)
     from dpdl.bench.gradients import measure_gradients
     from dpdl.report.speed import draw_speeds
 
@@ -159,13 +163,17 @@ def rounds(
 ) -> None:
     """Whole rounds: seconds, where they go, peak memory. Every case is a process of its own."""
     _at_least_one(batch=batch, repeats=repeats)
-    from dpdl.bench.rounds import measure_rounds, workloads
+    _drawable(plot)
+    from dpdl.bench.workloads import workloads
+
+    cases = workloads(algorithms, graphs, agents, model, batch, repeats)
+
+    from dpdl.bench.rounds import measure_rounds
     from dpdl.report.speed import draw_costs
 
     def begin(case: Workload) -> None:
         click.echo(f"{case.algorithm}, {case.graph} of {case.agents} ...", err=True)
 
-    cases = workloads(algorithms, graphs, agents, model, batch, repeats)
     facts = measure_rounds(cases, begin)
     record("rounds", facts, save)
     if plot:
@@ -210,19 +218,35 @@ def _cells(row: RoundCost) -> list[str]:
 
 # ------------------------------------------------------------------ start-up
 @bench.command()
+@path_option("--old", "the folder of an older checkout, measured in turn with this one")
+@click.option(
+    "--processor", is_flag=True, help="seconds of the processor, not of the clock"
+)
 @bench_options
-def startup(repeats: int, save: Path | None, as_json: bool) -> None:
-    """Seconds until `dpdl --help` and `dpdl privacy sigma` have answered."""
+def startup(
+    old: Path | None, processor: bool, repeats: int, save: Path | None, as_json: bool
+) -> None:
+    """Seconds until every command has shown its help, or refused what is wrong."""
     _at_least_one(repeats=repeats)
-    from dpdl.bench.startup import measure_startup
+    from dpdl.bench.startup import measure_startup, processor_seconds
 
-    facts = measure_startup(repeats)
+    clock = processor_seconds if processor else time.perf_counter
+    facts = measure_startup(repeats, old, clock=clock)
     record("startup", facts, save)
     if as_json:
         print_json(facts.to_json())
     else:
-        rows = [["help", f"{facts.help:.2f}"], ["plan", f"{facts.plan:.2f}"]]
-        _table("start-up", ["command", "seconds"], rows)
+        _show_startup(facts)
+
+
+def _show_startup(facts: Startup) -> None:
+    here, before = facts.seconds or {}, facts.seconds_old or {}
+    head = ["dpdl ...", *(["seconds, old"] if before else []), "seconds"]
+    rows = [
+        [name, *([f"{before[name]:.2f}"] if before else []), f"{here[name]:.2f}"]
+        for name in here
+    ]
+    _table("seconds until a command has answered", head, rows)
 
 
 # ------------------------------------------------------------------ two checkouts
@@ -310,6 +334,11 @@ def _show_ratios(facts: CheckoutRatios) -> None:
     ]
     title = f"{facts.old} (old) and {facts.new} (new), medians of {facts.repeats}"
     _table(title, ["what", "old", "new", "unit", "old / new"], rows)
+
+
+def _drawable(plot: Path | None) -> None:
+    if plot:
+        need(PLOTS, f"The picture {str(plot)!r}")
 
 
 def _at_least_one(**values: int) -> None:

@@ -31,6 +31,7 @@ from dpdl.cli.tables import Cell, FittingTable
 from dpdl.errors import RunFailed
 from dpdl.experiment.names import algorithms as algorithm_names
 from dpdl.experiment.shared import SHARED
+from dpdl.extras import left_out
 from dpdl.folder import names
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ def compare(
         print_json(table.to_json())
     else:
         show_table(table, picture)
+    if picture is None:
+        click.echo(left_out("The pictures of the curves were"), err=True)
     _refuse_failed(table)
 
 
@@ -157,7 +160,7 @@ def _refuse_failed(table: ComparisonTable) -> None:
 COLUMNS = ("worst", "rounds", "MB sent", "sigma", "epsilon", "seeds")
 
 
-def show_table(table: ComparisonTable, picture: Path) -> None:
+def show_table(table: ComparisonTable, picture: Path | None) -> None:
     """The table, best first; rows without a proven epsilon are marked."""
     from dpdl.privacy.threats import threat
     from dpdl.studies.pictures import place_of
@@ -170,9 +173,8 @@ def show_table(table: ComparisonTable, picture: Path) -> None:
     shown.show(console, borders=False)
     for line in [*_ends(table), *_warning(table), *_step_sizes(table)]:
         console.print(escape(line), highlight=False, soft_wrap=True)
-    console.print(
-        f"Folder: {table.out}   Curves: {picture}", highlight=False, soft_wrap=True
-    )
+    curves = f"   Curves: {picture}" if picture else ""
+    console.print(f"Folder: {table.out}{curves}", highlight=False, soft_wrap=True)
 
 
 def _ends(table: ComparisonTable) -> Iterator[str]:

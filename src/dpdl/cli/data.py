@@ -11,6 +11,7 @@ from dpdl.cli.common import json_option, out_option, print_json, quiet_option
 from dpdl.cli.completion import among
 from dpdl.cli.options import experiment_options, given
 from dpdl.experiment.names import datasets
+from dpdl.extras import PLOTS, left_out, need
 
 if TYPE_CHECKING:
     from dpdl.studies.describe import Description
@@ -64,9 +65,18 @@ def fetch(name: str, quiet: bool) -> None:
 def describe(out: Path | None, as_json: bool, **options: Any) -> None:
     """Show how many records of every class every agent holds; save a heat map."""
     from dpdl.experiment.experiment import from_mapping
+    from dpdl.planning.early import check_data
+
+    if out is not None:
+        need(PLOTS, f"The picture {str(out)!r}")
+    experiment = from_mapping(given(options))
+    check_data(experiment)  # before torch is imported
+
     from dpdl.studies.describe import describe as described
 
-    found = described(from_mapping(given(options)), out, progress=True)
+    found = described(experiment, out, progress=True)
+    if found.facts.picture is None:
+        click.echo(left_out("The picture was"), err=True)
     if as_json:
         print_json(found.facts)
     else:
@@ -85,4 +95,5 @@ def _show(found: Description) -> None:
     for agent, row in enumerate(counts):
         table.add(str(agent), *(str(n) if n else "." for n in row), str(sum(row)))
     table.show(Console())
-    click.echo(f"picture: {found.facts.picture}")
+    if found.facts.picture is not None:
+        click.echo(f"picture: {found.facts.picture}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpdl.cli.common import json_option, out_option, print_json, quiet_option
+from dpdl.extras import PLOTS, need
 from dpdl.folder import names
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def demo(out: Path, as_json: bool, quiet: bool) -> None:
     On MNIST, or on bundled digits where it cannot be fetched. What is in the folder already is not
     done again, so the same command continues what Ctrl-C ended, and nothing is deleted.
     """
+    need(PLOTS, "The picture of the demo")
     from dpdl.cli.demo_show import DemoProgress, show
 
     with DemoProgress(hidden=quiet) as progress:

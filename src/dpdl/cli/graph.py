@@ -10,6 +10,7 @@ from dpdl.cli.common import json_option, out_option, print_json
 from dpdl.cli.completion import among
 from dpdl.cli.options import experiment_options
 from dpdl.experiment.names import graphs
+from dpdl.extras import PLOTS, drawn, left_out, need
 
 
 @click.command()
@@ -29,18 +30,23 @@ def graph(
     as_json: bool,
 ) -> None:
     """Show the graph NAME (or a file): edges, degrees, weights, spectral gap; save a picture."""
+    if out is not None:
+        need(PLOTS, f"The picture {str(out)!r}")
     from dpdl.graph import build, describe
     from dpdl.report.figures import draw_graph
 
     built = build(name, agents, weights or "metropolis", seed or 0)
-    picture = out or Path(f"graph-{Path(name).stem.replace(':', '-')}-{len(built)}.png")
-    draw_graph(built, picture)
+    path = out or Path(f"graph-{Path(name).stem.replace(':', '-')}-{len(built)}.png")
+    picture = drawn(lambda: str(draw_graph(built, path)), None)
     facts = describe(built)
+    if picture is None:
+        click.echo(left_out("The picture was"), err=True)
     if as_json:
-        print_json({**facts.to_json(), "picture": str(picture)})
+        print_json({**facts.to_json(), "picture": picture})
         return
     around = f"{facts.degree.min} to {facts.degree.max} neighbours"
     click.echo(f"{name}: {facts.agents} agents, {facts.edges} edges, {around}")
     click.echo(f"spectral gap {facts.spectral_gap:.4f}, rho {facts.rho:.4f}")
     click.echo(f"weights from {built.w_min:.4g} to {built.w_max:.4g}")
-    click.echo(f"picture: {picture}")
+    if picture is not None:
+        click.echo(f"picture: {picture}")

@@ -1,4 +1,7 @@
-"""Options of the command line, made from the fields of experiments and algorithms."""
+"""Options of the command line, made from the fields of experiments and algorithms.
+
+Algorithms, and numpy with them, are imported only by commands that have their options.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from dpdl.algorithms import usable
 from dpdl.cli.completion import among, values_of, values_of_any
 from dpdl.errors import InputError
-from dpdl.experiment.experiment import read_toml
-from dpdl.experiment.options import installed, options_of
 from dpdl.experiment.presets import PRESETS
 from dpdl.experiment.shared import SHARED
 from dpdl.options import Typed, Value, allowed_names, has_default, kind
@@ -92,6 +92,8 @@ class AlgorithmOption(click.Option):
 
 
 def _list(algorithms: list[str]) -> str:
+    from dpdl.algorithms import usable
+
     return "all" if algorithms == usable() else ", ".join(algorithms)
 
 
@@ -137,6 +139,8 @@ class ExperimentCommand(click.Command):
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
         """First the command's and the shared options, then those of algorithms."""
+        from dpdl.experiment.options import options_of
+
         chosen = ctx.meta.get(CHOSEN, ())
         known = {name for algorithm in chosen for name in options_of(algorithm)}
         shared: list[tuple[str, str]] = []
@@ -162,6 +166,8 @@ def _named(args: list[str]) -> list[str]:
 
     What is wrong with the file is left to the command, which reads it too.
     """
+    from dpdl.experiment.experiment import read_toml
+
     found = _value(args, "--algorithm") or _value(args, "--algorithms")
     for argument in args:
         if not found and argument.endswith(".toml"):
@@ -185,6 +191,8 @@ def _of_algorithms(
     chosen: Iterable[str], own: Iterable[click.Parameter]
 ) -> Iterator[AlgorithmOption]:
     """The options of installed algorithms, and of chosen ones of the form `module:Class`."""
+    from dpdl.experiment.options import installed, options_of
+
     found = installed()
     for algorithm in chosen:
         if ":" in algorithm:

@@ -14,6 +14,7 @@ from dpdl.cli.common import json_option, path_option, print_json
 from dpdl.cli.options import ExperimentCommand, experiment_options, given
 from dpdl.cli.statement import statement
 from dpdl.cli.verify import verify
+from dpdl.extras import PLOTS, need
 from dpdl.records import Json, written
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def sigma(
 ) -> None:
     """The noise multiplier that an epsilon needs, for every threat model, beside Theorem 1's."""
     real("epsilon", epsilon)
+    if plot:
+        need(PLOTS, f"The picture {str(plot)!r}")
     from dpdl.studies.noise_plan import noise_plan
 
     plan = noise_plan(given(options), records, parameters, c1)
@@ -124,6 +127,8 @@ def epsilon(
 ) -> None:
     """The epsilon that a noise multiplier proves, for every threat model, and Theorem 1's."""
     real("sigma", sigma)
+    if plot:
+        need(PLOTS, f"The picture {str(plot)!r}")
     from dpdl.studies.noise_plan import noise_plan
 
     plan = noise_plan(given(options), records, parameters, c1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from dpdl.carried import carried
 from dpdl.cli.common import (
     jobs_option,
     json_option,
@@ -22,6 +23,7 @@ from dpdl.cli.reproduce_show import (
     show_status,
 )
 from dpdl.errors import InputError
+from dpdl.extras import PLOTS, need
 from dpdl.studies.reproduce.recipes import AS_PUBLISHED
 from dpdl.studies.reproduce.request import ALL, ReproductionRequest
 
@@ -105,7 +107,12 @@ def _status(request: ReproductionRequest, as_json: bool, markdown: bool) -> None
     from dpdl.studies.reproduce.beside_paper import status
     from dpdl.studies.reproduce.markdown import markdown_tables
 
-    facts = status(request.out, request.cells, request.chosen_modes(ALL))
+    out = request.out
+    is_elsewhere = out == DEFAULTS.out and not out.is_dir()
+    found = carried(str(out)) if is_elsewhere else None
+    facts = status(found or out, request.cells, request.chosen_modes(ALL))
+    if found:
+        click.echo(f"There is no folder {out} here: these came with dpdl.", err=True)
     if as_json:
         print_json(facts.to_json())
     elif markdown:
@@ -145,6 +152,7 @@ def _attacks(
     if dry_run:
         list_runs(plan_attacks(request), "attacks", as_json)
         return
+    need(PLOTS, "The gallery of rebuilt images")
     made = measure_attacks(request, AttackProgress(quiet), Announcer("attacks", quiet))
     if as_json:
         print_json(made.facts.to_json())

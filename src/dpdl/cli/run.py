@@ -25,11 +25,12 @@ from dpdl.cli.options import (
     preset_option,
 )
 from dpdl.errors import InputError, PrivacyRefused
+from dpdl.extras import left_out
 from dpdl.folder import names
 
 if TYPE_CHECKING:
     from dpdl.studies.one_run import OneRun
-    from dpdl.training.recording import RecordingRequest
+    from dpdl.training.recording_request import RecordingRequest
 
 placement_option = click.option(
     "--placement",
@@ -101,24 +102,29 @@ def run(
 ) -> None:
     """Train. Options on the command line win over FILE.toml, which wins over the preset."""
     from dpdl.experiment.experiment import load
+    from dpdl.folder.export import formats_in
+    from dpdl.planning.early import look_ahead
+    from dpdl.training.placement import placement_of
+    from dpdl.training.recording_request import recording_request
 
     # Wrong options are refused before torch is imported.
     experiment = load(file, preset, given(options))
-
-    from dpdl.folder.export import formats_in
-    from dpdl.folder.run_folder import new_folder
-    from dpdl.studies.one_run import new_run, same_run
-    from dpdl.training.recording import recording_request
-
     formats = formats_in(track)
+    placement_of(placement)
     if go_on and out is None:
         raise InputError("--resume goes on with the run in a folder; name it by --out.")
     request = None
     if record:
         request = recording_request(record, record_batches, record_links, record_limit)
-    begin = same_run if go_on else new_run
+    graph = look_ahead(experiment)
+
+    from dpdl.folder.run_folder import new_folder
+    from dpdl.studies.one_run import new_run, same_run
+
     home = out or new_folder(experiment.resolved())
-    one = replace(begin(experiment, home, placement, not quiet), formats=formats)
+    begin = same_run if go_on else new_run
+    one = begin(experiment, home, placement, not quiet, graph)
+    one = replace(one, formats=formats)
     _perform(one, as_json, quiet, record=request)
 
 
@@ -147,11 +153,18 @@ def resume(
     With reproducible randomness the result is bit-identical to that of an uninterrupted run.
     """
     from dpdl.folder.export import formats_in
+    from dpdl.folder.run_folder import RunFolder
+    from dpdl.training.placement import placement_of
+
+    # A folder without a run, and wrong options, are refused before torch is imported.
+    formats = formats_in(track)
+    placement_of(placement)
+    RunFolder(run_dir).read()
+
     from dpdl.studies.one_run import OneRun
     from dpdl.training.extend import price
     from dpdl.training.train import replan
 
-    formats = formats_in(track)
     p = replan(run_dir, progress=not quiet, rounds=rounds)
     if rounds is not None and os.environ.get("RANK", "0") == "0":
         click.echo(price(p, run_dir), err=True)
@@ -173,5 +186,7 @@ def _perform(
     else:
         show_result(result, one.picture)
     one.draw(result)
+    if one.picture is None:
+        click.echo(left_out("The picture of the curves was"), err=True)
     if result.stopped:
         raise PrivacyRefused(result.stopped)

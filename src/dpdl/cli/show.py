@@ -34,7 +34,7 @@ def counting(
         line.stop()
 
 
-def show_result(result: Result, picture: Path) -> None:
+def show_result(result: Result, picture: Path | None) -> None:
     """The result table and the privacy statement."""
     s, first, last = result.summary, result.metrics[0], result.metrics[-1]
     console = Console()
@@ -66,7 +66,7 @@ def show_result(result: Result, picture: Path) -> None:
         console.print(s.ended_early, highlight=False)
     console.print(f"Privacy: {s.privacy_statement}", highlight=False)
     console.print(
-        f"Run folder: {s.run_dir}   Curves: {picture}",
+        f"Run folder: {s.run_dir}{f'   Curves: {picture}' if picture else ''}",
         highlight=False,
         soft_wrap=True,
     )

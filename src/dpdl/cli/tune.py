@@ -100,6 +100,7 @@ def tune(
     accounts for it.
     """
     from dpdl.experiment.experiment import load
+    from dpdl.planning.early import check_names
     from dpdl.studies import tuning
     from dpdl.studies.folders import search_folder
     from dpdl.studies.schedule import WORK
@@ -113,6 +114,7 @@ def tune(
         over = "lr" if over is None else over
         work = WORK if work is None else work
     s = make_search(e, over or "", trials, search, ranges, work)
+    check_names(e)
     if plan_only and work is not None:
         _plan(e, work, as_json, quiet)
         return

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack, final
 
 from dpdl import algorithms, foreign
+from dpdl.carried import experiment_file
 from dpdl.errors import InputError, reason, unknown
 from dpdl.experiment.options import (
     Options,
@@ -223,7 +224,11 @@ def _of_preset(preset: object, chosen: Mapping[str, object]) -> dict[str, Value]
 
 
 def read_toml(file: Path) -> dict[str, object]:
-    """The options in a TOML file, unchecked; those in a table `[algorithm]` join the others."""
+    """The options in a TOML file, unchecked; those in a table `[algorithm]` join the others.
+
+    An experiment that comes with the package is found by its name.
+    """
+    file = experiment_file(file)
     try:
         return _without_table({**foreign.read_toml(file)})
     except OSError as failure:

@@ -48,6 +48,10 @@ class Startup(Record):
 
     help: float
     plan: float
+    seconds: Mapping[str, float] | None = (
+        absent()
+    )  # by command; the oldest lines have none
+    seconds_old: Mapping[str, float] | None = absent()  # in an older checkout
 
 
 # ------------------------------------------------------------------ rounds

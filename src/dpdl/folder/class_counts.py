@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from dpdl.errors import InputError
 from dpdl.folder import files
 from dpdl.folder.run_folder import RunFolder
-from dpdl.planning.plan import Plan
 from dpdl.records import Record
 from dpdl.tasks.partition import class_counts
+
+if TYPE_CHECKING:
+    from dpdl.planning.plan import Plan
 
 
 @final

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from dpdl.errors import InputError
+from dpdl.folder import names
 from dpdl.records import Json, Record
 
 Link = tuple[int, int]
+HOW = "record one with: dpdl run ... --record ROUNDS [--record-batches SIZES]"
 
 
 @final
@@ -82,3 +85,9 @@ class RecordingIndex(Record):
     files: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()  # of the files, in bytes
     full: str | None = None  # the first file that did not fit
+
+
+def refuse_unrecorded(folder: Path) -> None:
+    """Refuse the place of a recording where there is none."""
+    if not (folder / names.PUBLIC_FACTS).exists():
+        raise InputError(f"Run {str(folder.parent)!r} has no recording; {HOW}.")

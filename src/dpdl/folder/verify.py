@@ -34,7 +34,6 @@ from dpdl.folder.ledger_lines import OPTIONS, Header
 from dpdl.folder.run_facts import RunFacts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_hash, named_graph
-from dpdl.folder.states import States
 from dpdl.folder.summary import Summary
 from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
 from dpdl.planning.statement import Stated
@@ -233,6 +232,8 @@ def _rounds(
     metrics = RunFolder(run).metrics()
     measured = metrics[-1].round if metrics else 0
     yield _same("rounds in metrics.jsonl", measured, last)
+    from dpdl.folder.states import States  # not above: a wrong folder needs no torch
+
     saved = States(run).last()
     agrees = saved == last if saved else None
     yield Finding("rounds in the checkpoint", agrees, saved, last)

@@ -260,8 +260,8 @@ def make_task(
     score = as_score(score) if score else score_of(e.score or form.targets.score)
     task = Task(module, loss, dtype, score)
     two = form.inputs(torch.zeros(2, *form.shape, dtype=form.dtype), dtype)
-    task.check(two, form.targets.values(form.targets.blank(2), dtype), form.outputs)
     task.hasten(form.shape)
+    task.check(two, form.targets.values(form.targets.blank(2), dtype), form.outputs)
     return task
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from dpdl.errors import InputError
 from dpdl.report.figures import INK, SOFT, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from torch import Tensor
 
 SMALL, LARGE, ACROSS = 1.05, 2.0, 9.0
 """Widths: of the narrowest and the widest image, and between them of all images of a row."""
@@ -31,7 +31,7 @@ LABEL, LINE = 1.4, 1.2
 TITLE, NAME, CAPTION = 12.0, 9.5, 8.0
 """Sizes of text, in points."""
 
-Rows = Mapping[str, Sequence[Tensor | None]]
+Rows = Mapping[str, Sequence["Tensor | None"]]
 Captions = Mapping[str, Sequence[str]]
 Picture = npt.NDArray[np.float64]
 

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from dpdl.extras import PLOTS, is_installed, left_out
 from dpdl.report import live_curves
 from dpdl.report.alarms import Alarm, alarm
 from dpdl.report.line_keys import LineKey, line_key
@@ -69,6 +70,13 @@ def public(*html: str) -> PagePart:
 def private(what: str, *html: str) -> PagePart:
     """What no epsilon covers."""
     return PagePart("\n".join(html), public=False, what=what)
+
+
+def without_pictures() -> PagePart | None:
+    """The sentence of a page whose pictures cannot be drawn; None: they can."""
+    if is_installed(PLOTS):
+        return None
+    return public(paragraphs(left_out("The pictures of this page were")))
 
 
 class Number(NamedTuple):

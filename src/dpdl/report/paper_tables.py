@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dpdl.extras import PLOTS, is_installed
 from dpdl.paper.cells import is_shown
 from dpdl.paper.numbers import FIGURES
 from dpdl.privacy.epsilon import Epsilon
@@ -46,6 +47,7 @@ from dpdl.report.page import (
     small_picture,
     tall_picture,
     wide_picture,
+    without_pictures,
 )
 
 STEPS = (1.0, 3.0)
@@ -68,15 +70,15 @@ def of_mode(
 ) -> Section:
     """What was measured of a mode that has `total` cells."""
     rows = [cell.compared for cell in cells]
-    notes, curves = _notes(rows), _convergence(cells, mode, guarantee)
+    notes, can_draw = _notes(rows), is_installed(PLOTS)
+    curves = _convergence(cells, mode, guarantee) if can_draw else []
+    frontier = heading(f"Accuracy against epsilon, {mode}")
     parts = [
         public(_promise(guarantee, rows), paragraphs(coverage(total, rows))),
         public(heading(f"Cells, {mode}"), _table(rows, mode)),
         private("notes that a person wrote", *notes) if notes else None,
-        public(
-            heading(f"Accuracy against epsilon, {mode}"),
-            *_figures(rows, mode, guarantee),
-        ),
+        without_pictures(),
+        public(frontier, *_figures(rows, mode, guarantee)) if can_draw else None,
         private("training loss over the rounds (curves)", *curves) if curves else None,
         public(
             heading(f"Ranking of the algorithms, {mode}"), paragraphs(ranked(rankings))

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dpdl.errors import DpdlError
+from dpdl.extras import drawn
 from dpdl.folder import class_counts, names
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
@@ -40,6 +41,7 @@ from dpdl.report.page import (
     small_picture,
     table,
     wide_picture,
+    without_pictures,
 )
 from dpdl.report.risk_numbers import best_guess
 from dpdl.report.training_curves import (
@@ -83,10 +85,11 @@ def of_run(
         private(f"{', '.join(inside)} (numbers)", _without_noise(inside))
         if inside
         else None,
-        *_curves(metrics, about, closed),
-        calibration(s.algorithm, metrics),
-        _graph(run),
-        _partition(run, missing),
+        without_pictures(),
+        *drawn(lambda: _curves(metrics, about, closed), list[PagePart]()),
+        drawn(lambda: calibration(s.algorithm, metrics), None),
+        drawn(lambda: _graph(run), None),
+        drawn(lambda: _partition(run, missing), None),
         *_last(s, settings),
     ]
     return Section(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import final
 
 from dpdl.attacks import harness
 from dpdl.attacks.galleries import by_agent, by_round
-from dpdl.attacks.harness import Effort
 from dpdl.attacks.recorded import Recording
 from dpdl.attacks.scenarios import AttackCase, offered
 from dpdl.attacks.scoring import Attacked
@@ -20,35 +17,10 @@ from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.parallel import cores
 from dpdl.report.gallery import draw_gallery
+from dpdl.studies.attack_request import ALL, OWN, AttackRequest, sizes_of
 from dpdl.studies.attack_watch import AttackWatch
 from dpdl.studies.infer_membership import infer_membership
-from dpdl.training.recording import numbers_of
-
-ALL = "all"
-OWN = "own"
-"""In place of a size: the run's own batches."""
-
-
-@final
-@dataclass(frozen=True)
-class AttackRequest:
-    """What to attack of every recording, as a person writes it, and what to make of it."""
-
-    scenario: str | None = None  # names, separated by commas; None: all possible ones
-    rounds: str = ALL  # numbers, separated by commas
-    batch: str | None = None  # sizes, separated by commas; None: the smallest recorded
-    whose: str = ALL  # numbers of agents, separated by commas
-    labels: str = "known"
-    effort: Effort = field(default_factory=Effort)
-    membership: bool = False  # also ask of records whether they were in the batch
-    gallery: Path | None = None  # one more copy of the picture
-    jobs: int | None = None  # processes; None: one for every core
-    stop: threading.Event | None = None  # set to leave the work
-
-    @property
-    def agents(self) -> tuple[int, ...] | None:
-        """The agents whose records are rebuilt; None: all."""
-        return None if self.whose == ALL else numbers_of(self.whose, "Agents")
+from dpdl.training.recording_request import numbers_of
 
 
 def attack_runs(
@@ -72,14 +44,6 @@ def attack_facts(
     seed = request.effort.seed
     found, curves = infer_membership(attacked, folder, request.agents, seed, watch)
     return replace(facts, membership=found, roc=str(curves))
-
-
-def sizes_of(text: str, own: int) -> list[int | None]:
-    """Sizes of batches, separated by commas; None stands for the run's own."""
-    found: list[int | None] = []
-    for size in text.split(","):
-        found += [None] if size in (OWN, str(own)) else numbers_of(size, "Batches")
-    return found
 
 
 def _attack(

@@ -9,7 +9,8 @@ from dpdl.attacks.paper import OWN_BATCH, PAPER, SCENARIOS, PaperAttack
 from dpdl.folder import names
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper.cells import AttackedPlace
-from dpdl.studies.attack import ALL, AttackRequest, attack_facts, sizes_of
+from dpdl.studies.attack import attack_facts
+from dpdl.studies.attack_request import ALL, AttackRequest, sizes_of
 from dpdl.studies.attack_watch import AttackWatch
 from dpdl.studies.recorded_run import train_recorded
 

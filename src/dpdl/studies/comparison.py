@@ -14,6 +14,7 @@ from dpdl.errors import DpdlError
 from dpdl.folder import names
 from dpdl.folder.lock import locked
 from dpdl.folder.run_folder import RunFolder
+from dpdl.planning.early import check_names
 from dpdl.studies.comparison_folder import (
     ComparisonFile,
     ComparisonRun,
@@ -90,6 +91,7 @@ def _checked(
     """The runs with their rounds, after everything that can be wrong with them was looked for."""
     if not todo:
         return []
+    check_names(todo[0].experiment)
     from dpdl.planning.plan import plan
 
     data = _data(todo[0].experiment, progress)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, final
 
 from dpdl.experiment.experiment import Experiment
+from dpdl.extras import drawn
 from dpdl.planning.division import split
 from dpdl.records import Record
 from dpdl.report.figures import draw_partition
@@ -26,7 +27,7 @@ class PartitionFacts(Record):
     classes: int
     shape: tuple[int, ...]  # of one record
     counts: tuple[tuple[int, ...], ...]  # of agent i and class c: [i][c]
-    picture: str
+    picture: str | None  # None: there is nothing to draw with
 
 
 class Description(NamedTuple):
@@ -43,10 +44,10 @@ def describe(
     e = experiment.resolved()
     data = load(e.dataset, progress=progress)
     counts = class_counts(split(e, data, e.agents), data.y, data.classes)
-    picture = out or Path(f"partition-{Path(data.name).stem}-{e.agents}.png")
+    path = out or Path(f"partition-{Path(data.name).stem}-{e.agents}.png")
     skew = f", alpha_d = {e.alpha_d:g}" if "dirichlet" in e.partition else ""
     title = f"{data.name}, {e.partition}{skew}"
-    draw_partition(counts, picture, title)
+    picture = drawn(lambda: str(draw_partition(counts, path, title)), None)
     facts = PartitionFacts(
         dataset=data.name,
         partition=e.partition,
@@ -55,6 +56,6 @@ def describe(
         classes=data.classes,
         shape=tuple(data.shape),
         counts=tuple(map(tuple, counts.tolist())),
-        picture=str(picture),
+        picture=picture,
     )
     return Description(title, facts)

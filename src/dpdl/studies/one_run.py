@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import final
 
 from dpdl.experiment.experiment import Experiment
+from dpdl.extras import PLOTS, is_installed
 from dpdl.folder.export import Tracker
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
+from dpdl.graph import Graph
 from dpdl.planning.plan import Plan, plan
 from dpdl.privacy.threats import threat
 from dpdl.training.loop import Watch
-from dpdl.training.recording import RecordingRequest
+from dpdl.training.recording_request import RecordingRequest
 from dpdl.training.stopping import together
 from dpdl.training.train import Result, launch, replan
 
@@ -31,9 +33,9 @@ class OneRun:
     again: bool = False  # whether it goes on with what is in `out`
 
     @property
-    def picture(self) -> Path:
-        """Where the curves are drawn."""
-        return RunFolder(self.out).curves_path
+    def picture(self) -> Path | None:
+        """Where the curves are drawn; None: there is nothing to draw with."""
+        return RunFolder(self.out).curves_path if is_installed(PLOTS) else None
 
     def perform(
         self, watch: Watch, record: RecordingRequest | None = None
@@ -55,7 +57,9 @@ class OneRun:
         return result
 
     def draw(self, result: Result) -> None:
-        """Draw the curves of the result."""
+        """Draw the curves of the result, if that can be done."""
+        if self.picture is None:
+            return
         from dpdl.report.training_curves import draw_training, words_of
 
         listener = threat(self.plan.experiment.threat)
@@ -63,19 +67,23 @@ class OneRun:
         draw_training(result.metrics, self.picture, about)
 
 
-def new_run(e: Experiment, out: Path, placement: str, progress: bool) -> OneRun:
+def new_run(
+    e: Experiment, out: Path, placement: str, progress: bool, graph: Graph | None = None
+) -> OneRun:
     """A run that begins; `out` must not hold one."""
-    return OneRun(plan(e, progress=progress), out, placement)
+    return OneRun(plan(e, graph=graph, progress=progress), out, placement)
 
 
-def same_run(e: Experiment, out: Path, placement: str, progress: bool) -> OneRun:
+def same_run(
+    e: Experiment, out: Path, placement: str, progress: bool, graph: Graph | None = None
+) -> OneRun:
     """The run of an experiment in `out`: it goes on if it is there, and begins if it is not.
 
     A run of another experiment is refused, with the option that differs.
     """
     folder = RunFolder(out)
     if not folder.started:
-        return new_run(e, out, placement, progress)
+        return new_run(e, out, placement, progress, graph)
     before, now = folder.experiment().resolved(), e.resolved()
     refuse_difference(out, before.as_dict(), now.as_dict())
     p = replan(out, progress=progress)

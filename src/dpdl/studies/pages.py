@@ -27,7 +27,6 @@ from dpdl.studies.reproduce.beside_paper import every_cell, measured, rankings
 from dpdl.studies.reproduce.recipes import MODES, is_in_mode
 from dpdl.studies.study_cards import of_page
 from dpdl.tasks.data import NAMES, is_here
-from dpdl.training.train import replan
 
 DAMAGE = (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError)
 """What reading a file with other contents than dpdl writes ends in."""
@@ -128,6 +127,10 @@ def make_class_counts(run: RunFolder) -> str:
     if dataset in NAMES and not is_here(dataset):
         fetch = f"get it with dpdl data fetch {dataset}"
         return f"the data set is not here; {fetch}."
+    from dpdl.training.train import (
+        replan,  # not above: pages of other runs need no torch
+    )
+
     try:
         found = ClassCounts.of_plan(replan(run.path))
     except DpdlError as failure:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dpdl.errors import DpdlError
+from dpdl.extras import PLOTS, is_installed
 from dpdl.folder import names
 from dpdl.folder.run_folder import RunFolder
 from dpdl.privacy.epsilon import UNKNOWN
@@ -31,15 +32,22 @@ def drawing(out: Path, watch: PoolWatch) -> PoolWatch:
 def _draw(run: RunFolder) -> None:
     from dpdl.report.training_curves import draw_training, words_of
 
+    if not is_installed(PLOTS):
+        return
     with suppress(DpdlError):  # a picture must not stop the other runs
         about = words_of(run.summary(), threat(run.experiment().threat))
         draw_training(run.metrics(), run.curves_path, about)
 
 
-def draw_table(table: ComparisonTable) -> Path:
-    """Draw the curves of all runs of a comparison's table; where they are, if there are any."""
+def draw_table(table: ComparisonTable) -> Path | None:
+    """Draw the curves of all runs of a comparison's table; where they are, if there are any.
+
+    None where there is nothing to draw with.
+    """
     from dpdl.report.comparison_curves import draw_comparison
 
+    if not is_installed(PLOTS):
+        return None
     path = Path(table.out) / names.COMPARISON_CURVES
     lines = curves(table)
     if lines:

@@ -13,7 +13,7 @@ from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
 from dpdl.training.loop import Watch
-from dpdl.training.recording import RecordingRequest, recording_request_in
+from dpdl.training.recording_request import RecordingRequest, recording_request_in
 from dpdl.training.train import launch, replan
 
 TrainingWatch = Callable[[Plan], AbstractContextManager[Watch]]

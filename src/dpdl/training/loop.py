@@ -33,7 +33,8 @@ from dpdl.training.observe import (
     consensus_distance,
     summed_up,
 )
-from dpdl.training.recording import FOLDER, Recorder, RecordingRequest, play_aside
+from dpdl.training.recording import FOLDER, Recorder, play_aside
+from dpdl.training.recording_request import RecordingRequest
 from dpdl.training.stopping import Stop, stalled
 from dpdl.transport import Post
 

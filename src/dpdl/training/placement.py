@@ -1,17 +1,18 @@
-"""Which processes share the agents."""
+"""Which processes share the agents. A name is checked without torch, before anything is planned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dpdl.bounds import MOST, whole_in
 from dpdl.errors import InputError, unknown
 from dpdl.text import shown
-from dpdl.transport import Alone, Transport
-from dpdl.transport.gloo import gloo
-from dpdl.transport.threads import run_threads
 
-Work = Callable[[Transport], None]
+if TYPE_CHECKING:
+    from dpdl.transport import Transport
+
+Work = Callable[["Transport"], None]
 """What one process of a run does."""
 Placement = Callable[[Work], None]
 """Does the work in every process, and returns when all have ended."""
@@ -34,6 +35,8 @@ def placement_of(placement: str | Placement) -> Placement:
 
 
 def _alone(work: Work) -> None:
+    from dpdl.transport import Alone
+
     work(Alone())
 
 
@@ -44,9 +47,17 @@ def _threads(placement: str, count: str) -> Placement:
             f"Placement {shown(placement)} must be threads:K with K a whole number of at least 1 "
             f"and at most {MOST['threads']}."
         )
-    return lambda work: run_threads(threads, work)
+
+    def share(work: Work) -> None:
+        from dpdl.transport.threads import run_threads
+
+        run_threads(threads, work)
+
+    return share
 
 
 def _gloo(work: Work) -> None:
+    from dpdl.transport.gloo import gloo
+
     with gloo() as transport:
         work(transport)

@@ -23,7 +23,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from dpdl.algorithms import State
-from dpdl.bounds import count, whole_in
 from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.folder.files import read_record, write, write_json
@@ -35,27 +34,10 @@ from dpdl.planning.public_plan import PublicPlan
 from dpdl.planning.site import Site
 from dpdl.privacy.noise import Reproducible
 from dpdl.privacy.sampling import FixedSize
-from dpdl.text import shown
+from dpdl.training.recording_request import RecordingRequest
 
 FOLDER = names.RECORDING
 MEGABYTE = 10**6
-
-
-@final
-@dataclass(frozen=True)
-class RecordingRequest:
-    """What is to be recorded."""
-
-    rounds: tuple[int, ...]
-    batches: tuple[
-        int, ...
-    ] = ()  # sizes of batches to play these rounds with, besides the run's own
-    links: frozenset[tuple[int, int]] | None = None  # (source, target); None: all
-    megabytes: int = 500  # no more than this is written
-
-    def around(self) -> set[int]:
-        """The rounds and their neighbours."""
-        return {t + k for t in self.rounds for k in (-1, 0, 1)}
 
 
 def check(request: RecordingRequest, plan: Plan) -> None:
@@ -213,16 +195,6 @@ def _tensors(parts: dict[str, list[Leaving]]) -> dict[str, Tensor]:
     return found
 
 
-def recording_request_in(folder: Path) -> RecordingRequest | None:
-    """What a run that is resumed was to record; None: nothing."""
-    path = folder / FOLDER / names.RECORDED_ROUNDS
-    if not path.exists():
-        return None
-    known = read_record(RecordingIndex, path)
-    links = None if known.links is None else frozenset(known.links)
-    return RecordingRequest(known.rounds, known.batches, links, known.megabytes)
-
-
 def public(plan: PublicPlan) -> PublicFacts:
     """What everybody knows. The seed is not in it: it would tell batches and noise."""
     e, form = plan.experiment.to_json(), plan.form
@@ -238,38 +210,3 @@ def public(plan: PublicPlan) -> PublicFacts:
         std=tuple(form.std),
         parameters={name: tuple(of) for name, of in plan.task.shapes.items()},
     )
-
-
-def recording_request(
-    rounds: str, batches: str, links: str, megabytes: int
-) -> RecordingRequest:
-    """A request in words: `200,400`, `1,4`, and `all` or links such as `0-1,1-0`."""
-    count("record-limit", megabytes)
-    chosen = None
-    if links != "all":
-        pairs = [word.split("-") for word in links.split(",")]
-        if not all(
-            len(pair) == 2 and all(whole_in(agent) is not None for agent in pair)
-            for pair in pairs
-        ):
-            raise InputError(
-                f"Links must be 'all' or pairs of agents such as 0-1,1-0, not "
-                f"{shown(links)}."
-            )
-        chosen = frozenset((int(i), int(j)) for i, j in pairs)
-    recorded = numbers_of(rounds, "Recorded rounds")
-    if not recorded:
-        raise InputError("Name at least one round to record, such as 200,400.")
-    return RecordingRequest(
-        recorded, numbers_of(batches, "Sizes of recorded batches"), chosen, megabytes
-    )
-
-
-def numbers_of(words: str, what: str) -> tuple[int, ...]:
-    """Whole numbers separated by commas, ascending."""
-    try:
-        return tuple(sorted({int(word) for word in words.split(",") if word.strip()}))
-    except ValueError:
-        raise InputError(
-            f"{what} must be whole numbers separated by commas, not {shown(words)}."
-        ) from None

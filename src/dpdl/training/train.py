@@ -43,7 +43,8 @@ from dpdl.training.meeting import Met, chosen_folder, meet
 from dpdl.training.placement import Placement, placement_of
 from dpdl.training.plot import plot
 from dpdl.training.progress import progress_of, shows
-from dpdl.training.recording import RecordingRequest, check, recording_request_in
+from dpdl.training.recording import check
+from dpdl.training.recording_request import RecordingRequest, recording_request_in
 from dpdl.training.stopping import together
 from dpdl.training.summary import summarise
 from dpdl.transport import Post, Transport

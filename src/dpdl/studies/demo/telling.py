@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import final
 
 from dpdl import __version__
-from dpdl.attacks.harness import Effort, reconstruct
+from dpdl.attacks.effort import Effort
+from dpdl.attacks.harness import reconstruct
 from dpdl.attacks.paper import one_link_each
 from dpdl.attacks.recorded import Recording
 from dpdl.attacks.scenarios import AttackCase, offered
 from dpdl.attacks.scoring import Attacked
-from dpdl.audit.examine import AuditRequest, examine
+from dpdl.audit.examine import examine
 from dpdl.audit.facts import AuditFacts
+from dpdl.audit.request import AuditRequest
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder import files, names
 from dpdl.folder.demo_facts import DemoFacts, DemoFile, DemoPart
@@ -32,7 +34,7 @@ from dpdl.studies.demo.watch import DemoWatch
 from dpdl.studies.pages import make_page
 from dpdl.studies.recorded_run import train_recorded
 from dpdl.tasks.models import ON_FEATURES
-from dpdl.training.recording import RecordingRequest
+from dpdl.training.recording_request import RecordingRequest
 
 ONE = 1
 """Records of an attacked message: the easiest case for an attacker."""

@@ -15,8 +15,8 @@ from dpdl.errors import InputError, RunFailed
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.paper.cells import AttackedPlace, places
 from dpdl.parallel import cores
-from dpdl.studies.attack import AttackRequest
 from dpdl.studies.attack_paper import attack_paper, folder_of
+from dpdl.studies.attack_request import AttackRequest
 from dpdl.studies.attack_watch import AttackWatch
 from dpdl.studies.pool import at_once
 from dpdl.studies.pool_messages import Ending, EndState

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpdl.errors import InputError
+from dpdl.extras import PLOTS, is_installed
 from dpdl.folder import names
 from dpdl.paper import FIGURES
 from dpdl.paper.cells import Cell, algorithms_of_paper, select
@@ -132,10 +133,10 @@ def _perform(
 def draw_figures(
     figure: str, modes: Sequence[str], request: ReproductionRequest
 ) -> dict[str, str | None]:
-    """Mode -> the picture of a figure; None when no cell of it has a curve."""
+    """Mode -> the picture of a figure; None when no cell has a curve, or nothing can be drawn."""
     queue.recall_curves(select(figure), modes, request.out, request.runs)
     found: dict[str, str | None] = dict.fromkeys(modes)
-    for mode in modes:
+    for mode in modes if is_installed(PLOTS) else ():
         cells = cells_with_curves(figure, mode, request.out)
         if cells:
             path = request.out / names.FIGURES / names.figure_of(mode, figure)

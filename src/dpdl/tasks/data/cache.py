@@ -14,11 +14,14 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdl.errors import InputError
 from dpdl.tasks.data.catalogue import CatalogueEntry
-from dpdl.tasks.data.progress import FetchProgress, reporting
 from dpdl.tasks.data.sources import Source, SourceError
+
+if TYPE_CHECKING:
+    from dpdl.tasks.data.progress import FetchProgress
 
 STALE_SECONDS = 24 * 3600
 
@@ -91,6 +94,8 @@ def fetch_entry(entry: CatalogueEntry, progress: bool) -> Path:
 
 
 def _fetch_into(entry: CatalogueEntry, folder: Path, place: Path, shown: bool) -> None:
+    from dpdl.tasks.data.progress import reporting  # not above: it imports rich
+
     reasons = []
     with reporting(shown) as progress:
         for number, source in enumerate(sources_of(entry)):

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dpdl.extras import is_installed, remedy
+
 Bytes = NDArray[np.uint8]
 
 CIFAR_PIXELS = 3 * 32 * 32
@@ -51,6 +53,8 @@ def cifar_batch_from_picture(picture: bytes, labels: Bytes) -> bytes:
 
     Pixel p of a row is pixel (p // 32, p % 32) of the image.
     """
+    if not is_installed("PIL"):
+        raise ValueError(remedy("PIL"))
     from PIL import Image
 
     with Image.open(io.BytesIO(picture), formats=["PNG"]) as image:

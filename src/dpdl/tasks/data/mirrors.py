@@ -6,15 +6,17 @@ import gzip
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from dpdl.tasks.data.progress import DownloadBar, FetchProgress
 from dpdl.tasks.data.sources import (
     LARGEST_FILE,
     SourceError,
     Unpack,
     unpack_checked,
 )
+
+if TYPE_CHECKING:
+    from dpdl.tasks.data.progress import DownloadBar, FetchProgress
 
 CONNECT_SECONDS = 10
 ANSWER_SECONDS = 15

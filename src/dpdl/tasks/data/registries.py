@@ -9,10 +9,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpdl.tasks.data.layouts import members
-from dpdl.tasks.data.progress import FetchProgress
 from dpdl.tasks.data.sources import LARGEST_FILE, SourceError, Unpack, unpack_checked
+
+if TYPE_CHECKING:
+    from dpdl.tasks.data.progress import FetchProgress
 
 CLIENT_SECONDS = 900
 LONGEST_REASON = 160  # characters

@@ -9,9 +9,10 @@ import tarfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dpdl.tasks.data.progress import FetchProgress
+if TYPE_CHECKING:
+    from dpdl.tasks.data.progress import FetchProgress
 
 LARGEST_FILE = 64 * 2**20
 

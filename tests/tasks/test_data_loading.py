@@ -1,4 +1,4 @@
-"""Data sets by name: what is known of them without reading them, and which names there are."""
+"""Data sets in memory: their forms are known before they are read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dpdl.errors import InputError
-from dpdl.tasks.data import NAMES, class_counts, fetch, form_of, is_here, load
+from dpdl.tasks.data import class_counts, form_of, is_here, load
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.targets import Classes
 
@@ -16,9 +16,6 @@ def test_unknown_name_names_the_nearest() -> None:
         load("minst")
     with pytest.raises(InputError, match=r"Allowed: .*digits.*\.npz"):
         load("qqqq")
-    with pytest.raises(InputError, match="Unknown dataset"):
-        fetch("my.npz")
-    assert set(NAMES) == {"digits", "mnist", "fashion-mnist", "cifar10"}
 
 
 def test_the_form_of_digits_is_known_without_reading_them() -> None:
@@ -46,14 +43,3 @@ def test_the_forms_of_named_data_sets() -> None:
 def test_nothing_is_known_of_other_data_before_it_is_read(name: str) -> None:
     assert form_of(name) is None
     assert class_counts(name) is None
-
-
-def test_only_fetched_data_sets_have_known_numbers_of_records() -> None:
-    assert class_counts("digits") is None
-    assert class_counts("cifar10") == (5000,) * 10
-
-
-def test_a_data_set_without_a_name_cannot_be_looked_for() -> None:
-    assert is_here("digits")
-    with pytest.raises(InputError, match="Unknown dataset"):
-        is_here("own.npz")
