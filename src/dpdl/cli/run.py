@@ -109,22 +109,21 @@ def run(
 
     # Wrong options are refused before torch is imported.
     experiment = load(file, preset, given(options))
-    formats = formats_in(track)
-    placement_of(placement)
     if go_on and out is None:
         raise InputError("--resume goes on with the run in a folder; name it by --out.")
+    formats = formats_in(track)
+    placement_of(placement)
     request = None
     if record:
         request = recording_request(record, record_batches, record_links, record_limit)
-    graph = look_ahead(experiment)
+    look_ahead(experiment)
 
     from dpdl.folder.run_folder import new_folder
     from dpdl.studies.one_run import new_run, same_run
 
-    home = out or new_folder(experiment.resolved())
     begin = same_run if go_on else new_run
-    one = begin(experiment, home, placement, not quiet, graph)
-    one = replace(one, formats=formats)
+    home = out or new_folder(experiment.resolved())
+    one = replace(begin(experiment, home, placement, not quiet), formats=formats)
     _perform(one, as_json, quiet, record=request)
 
 

@@ -12,7 +12,6 @@ from dpdl.extras import PLOTS, is_installed
 from dpdl.folder.export import Tracker
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
-from dpdl.graph import Graph
 from dpdl.planning.plan import Plan, plan
 from dpdl.privacy.threats import threat
 from dpdl.training.loop import Watch
@@ -67,23 +66,19 @@ class OneRun:
         draw_training(result.metrics, self.picture, about)
 
 
-def new_run(
-    e: Experiment, out: Path, placement: str, progress: bool, graph: Graph | None = None
-) -> OneRun:
+def new_run(e: Experiment, out: Path, placement: str, progress: bool) -> OneRun:
     """A run that begins; `out` must not hold one."""
-    return OneRun(plan(e, graph=graph, progress=progress), out, placement)
+    return OneRun(plan(e, progress=progress), out, placement)
 
 
-def same_run(
-    e: Experiment, out: Path, placement: str, progress: bool, graph: Graph | None = None
-) -> OneRun:
+def same_run(e: Experiment, out: Path, placement: str, progress: bool) -> OneRun:
     """The run of an experiment in `out`: it goes on if it is there, and begins if it is not.
 
     A run of another experiment is refused, with the option that differs.
     """
     folder = RunFolder(out)
     if not folder.started:
-        return new_run(e, out, placement, progress, graph)
+        return new_run(e, out, placement, progress)
     before, now = folder.experiment().resolved(), e.resolved()
     refuse_difference(out, before.as_dict(), now.as_dict())
     p = replan(out, progress=progress)
