@@ -24,18 +24,11 @@ LAYERS = [
     {"net"},
     {"graph", "privacy", "tasks", "transport", "paper"},
     {
-        "types",
-        "keys",
-        "rows",
-        "parallel",
-        "native",
-        "options",
-        "objects",
-        "records",
-        "extras",
-        "carried",
+        *("types", "keys", "rows", "parallel", "native", "options", "objects"),
+        *("records", "foreign", "bounds", "extras", "carried"),
     },
     {"errors"},
+    {"text"},
 ]
 FORBIDDEN = {("algorithms", "tasks"), ("algorithms", "transport")}
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from dpdl.text import listed, shown
+
 
 class DpdlError(Exception):
-    """Base of all errors that are shown as one sentence instead of a traceback."""
+    """Base of all errors that are shown as one sentence instead of a traceback.
+
+    The command line shows at most 300 characters of it (`dpdl.text.sentence`).
+    """
 
     exit_code = 1
 
@@ -42,9 +47,20 @@ def unknown(
     `also` describes what is allowed besides the names, for instance "or a PATH.npz".
     """
     names = sorted(allowed)
-    near = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(given[:LONGEST_NAME], names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
     tail = f", {also}" if also else ""
     return InputError(
-        f"Unknown {kind} {given!r}.{hint} Allowed: {', '.join(names)}{tail}."
+        f"Unknown {kind} {shown(given)}.{hint} Allowed: {listed(names)}{tail}."
     )
+
+
+LONGEST_NAME = 200
+"""Characters of a name that are compared with the allowed ones."""
+
+
+def reason(failure: Exception) -> str:
+    """Why something failed, as a part of a sentence: without a file's name or an end."""
+    if isinstance(failure, OSError) and failure.strerror:
+        return failure.strerror
+    return str(failure).rstrip(".") or type(failure).__name__

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field
 from typing import Any, NamedTuple, final
 
+from dpdl.bounds import check_size
 from dpdl.errors import InputError, unknown
+from dpdl.text import shown
 
 Value = bool | int | float | str | tuple[str, ...] | None
 """What an option can be set to."""
@@ -148,7 +150,9 @@ def checked(f: Field[Value], value: object) -> Value:
     found = _in_its_type(f, value)
     check: Check | None = f.metadata.get("check")
     if check and not check.holds(found):
-        raise InputError(f"{f.name} must be {check.words}, not {found!r}.")
+        raise InputError(f"{f.name} must be {check.words}, not {shown(found)}.")
+    if isinstance(found, int | float):
+        check_size(f.name, found)
     open_ended = not f.metadata.get("names") or f.metadata.get("also")
     if not open_ended and found not in allowed_names(f):
         raise unknown(f.name, str(found), allowed_names(f))
@@ -161,13 +165,21 @@ def _in_its_type(f: Field[Value], value: object) -> Value:
     if type(value) is Typed:
         found = _read(str(value), wanted)
     if wanted is float and type(found) is int:
-        found = float(found)
+        found = _as_float(found)
     if wanted is tuple:
         found = _texts(found)
     if type(found) is not wanted:
         given = str(value) if type(value) is Typed else value
-        raise InputError(f"{f.name} must be {WORDS[wanted]}, not {given!r}.")
+        raise InputError(f"{f.name} must be {WORDS[wanted]}, not {shown(given)}.")
     return found  # type: ignore[return-value]  # `wanted` is one of the types of `Value`
+
+
+def _as_float(value: int) -> float:
+    """The number, infinity where it has too many digits."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _read(text: str, wanted: type) -> object:

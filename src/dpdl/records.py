@@ -33,6 +33,7 @@ from typing import (
 )
 
 from dpdl.errors import InputError
+from dpdl.text import shown
 
 if TYPE_CHECKING:
     Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -42,8 +43,8 @@ else:
 
 JsonObject = dict[str, Json]
 FORMAT = "format"
-LONGEST = 60
-"""Characters of a value that an error shows."""
+LARGEST = 2**63 - 1
+"""The largest whole number, below zero too, that a field of a file may have."""
 
 
 def key(name: str, **options: Any) -> Any:
@@ -136,7 +137,7 @@ def _check_format(known: int | None, content: JsonObject, where: str) -> None:
     found = content.get(FORMAT, 1)
     if known is not None and found not in range(1, known + 1):
         raise InputError(
-            f"{where or 'A record'} is of format {_short(found)}; this version of dpdl reads "
+            f"{where or 'A record'} is of format {shown(found)}; this version of dpdl reads "
             f"formats up to {known}."
         )
 
@@ -202,6 +203,8 @@ def _read_plain(hint: Any, value: Json, where: str) -> Any:
         return number(value, where)
     if type(value) is not hint:
         raise _wrong(where, WORDS.get(hint, str(hint)), value)
+    if hint is int and isinstance(value, int) and abs(value) > LARGEST:
+        raise _wrong(where, f"{WORDS[int]} of at most {LARGEST}", value)
     return value
 
 
@@ -217,10 +220,4 @@ def number(value: Json, where: str = "") -> float:
 
 
 def _wrong(where: str, wanted: str, value: Json) -> InputError:
-    return InputError(f"{where or 'A record'} must be {wanted}, not {_short(value)}.")
-
-
-def _short(value: object) -> str:
-    huge = isinstance(value, int) and value.bit_length() > 1000
-    text = "a huge number" if huge else repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return InputError(f"{where or 'A record'} must be {wanted}, not {shown(value)}.")

@@ -59,11 +59,11 @@ def test_an_algorithm_without_an_option_does_not_get_it() -> None:
         make_comparison("muffliato", 1, {"momentum": 0.5})
 
 
-def test_a_file_is_read_and_its_algorithm_is_replaced() -> None:
-    Path("e.toml").write_text('algorithm = "dpdl"\nrounds = 7\nlr = 0.2\nagents = 4\n')
-    e = make_comparison("dpdl-sound", 1, {"lr": 0.4}, file=Path("e.toml")).experiment(
-        "dpdl-sound"
-    )
+def test_a_file_is_read_and_its_algorithm_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text('algorithm = "dpdl"\nrounds = 7\nlr = 0.2\nagents = 4\n')
+    c = make_comparison("dpdl-sound", 1, {"lr": 0.4}, file=file)
+    e = c.experiment("dpdl-sound")
     assert (e.algorithm, e.rounds, e.lr, e.agents) == ("dpdl-sound", 7, 0.4, 4)
     assert (
         make_comparison("dpdl", 1, {}, preset="as-published").experiment("dpdl").noise

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.errors import InputError, unknown
+from dpdl.bounds import count
+from dpdl.errors import unknown
 
 if TYPE_CHECKING:
     from dpdl.attacks.inverting import Settings
@@ -41,10 +42,9 @@ class Effort:
         check_method(self.method)
         for name in ("iterations", "restarts"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(
-                    f"{name} must be a whole number of at least 1, not {value}."
-                )
+            if value is not None:
+                count(name, value)
+        count("seed", self.seed, least=0)
 
     def settings(self, method: str) -> Settings:
         """For one of the methods."""

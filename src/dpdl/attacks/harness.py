@@ -15,8 +15,7 @@ from typing import final
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from dpdl.attacks.adversary import Knowledge, Rebuilt, method_of, rebuild
@@ -26,10 +25,11 @@ from dpdl.attacks.inverting import check_invertible
 from dpdl.attacks.recorded import Recording
 from dpdl.attacks.scenarios import AttackCase
 from dpdl.attacks.workers import ShareWatch, Workers
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
 from dpdl.folder import names
 from dpdl.folder.files import write
 from dpdl.folder.run_folder import RunFolder
+from dpdl.folder.tensors import read_tensors
 from dpdl.planning.plan import Plan
 from dpdl.tasks import data as datasets
 from dpdl.tasks import features
@@ -238,6 +238,11 @@ def _packed(outcome: Reconstructions) -> bytes:
 
 
 def _unpacked(path: Path, case: AttackCase) -> Reconstructions:
-    with safe_open(path, "pt") as file:
-        method = file.metadata()["method"]
-    return Reconstructions(case, method, **load_file(path))
+    try:
+        facts, tensors = read_tensors(path)
+        return Reconstructions(case, facts["method"], **tensors)
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise InputError(
+            f"File {str(path)!r} is damaged: {reason(failure)}; remove it, and the "
+            "attack is done again."
+        ) from failure

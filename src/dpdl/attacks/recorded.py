@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import final
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
 from dpdl.folder import names
 from dpdl.folder.files import read_record
 from dpdl.folder.recording_facts import (
@@ -21,6 +20,7 @@ from dpdl.folder.recording_facts import (
     RecordingIndex,
     refuse_unrecorded,
 )
+from dpdl.folder.tensors import read_tensors
 from dpdl.tasks import models
 from dpdl.tasks.task import Task
 
@@ -128,16 +128,16 @@ class Recording:
 
     def _tensors(
         self, t: int, batch: int | None = None, later: bool = False
-    ) -> dict[str, Tensor]:
+    ) -> Mapping[str, Tensor]:
         name = names.recorded_round(t, batch, later)
         if name not in self.index.files:
             raise InputError(self._missing(t, batch))
         try:
-            with safe_open(self.folder / name, "pt") as file:
-                return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as failure:
+            return read_tensors(self.folder / name).tensors
+        except (ValueError, OSError) as failure:
             raise InputError(
-                f"The recording {str(self.folder / name)!r} cannot be read: {failure}."
+                f"The recording {str(self.folder / name)!r} cannot be read: "
+                f"{reason(failure)}."
             ) from failure
 
     def _missing(self, t: int, batch: int | None) -> str:

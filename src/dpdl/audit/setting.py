@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, final
 
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_hash
+from dpdl.foreign import parse_json, read_text
 from dpdl.graph import Graph, build
 from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
 from dpdl.planning.privacy_model import PrivacyModel
@@ -113,14 +113,15 @@ def _rounds(run: RunFolder, planned: int) -> int:
 def _mechanism(path: Path) -> RecordedMechanism:
     """From the first line of a ledger."""
     try:
-        found = json.loads(path.read_text("utf-8").split("\n", 1)[0])
+        found = parse_json(read_text(path).split("\n", 1)[0])
         if not isinstance(found, dict) or not {"records", "sigma"} <= set(found):
             raise ValueError("its first line holds no mechanism")
         return RecordedMechanism.from_json(found)
     except OSError as failure:
         raise InputError(
-            f"Ledger {str(path)!r} cannot be read: {failure.strerror}."
+            f"Ledger {str(path)!r} cannot be read: {reason(failure)}."
         ) from failure
     except (ValueError, InputError) as failure:
-        reason = str(failure).rstrip(".")
-        raise InputError(f"Ledger {str(path)!r} is damaged: {reason}.") from failure
+        raise InputError(
+            f"Ledger {str(path)!r} is damaged: {reason(failure)}."
+        ) from failure

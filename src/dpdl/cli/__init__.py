@@ -7,15 +7,18 @@ user can cause ends as one sentence on standard error, with its exit code.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 from click.shell_completion import CompletionItem
 
 from dpdl import __version__
-from dpdl.errors import DpdlError
+from dpdl.errors import DpdlError, InputError, reason
 from dpdl.extras import missing, remedy
+from dpdl.text import sentence
 
 COMMANDS = {
     "demo": (
@@ -150,30 +153,54 @@ def cli() -> None:
 
 def main() -> None:
     """Run a command and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name need not be text
+            stream.reconfigure(errors="backslashreplace")
     try:
-        code = cli.main(standalone_mode=False)
+        code = outcome(sys.argv[1:])
+    except BrokenPipeError:  # the reader of our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def outcome(arguments: Sequence[str]) -> int:
+    """Run a command; its exit code.
+
+    What a person can cause, with options, files or a full disk, ends as one sentence of at most 300
+    characters on standard error.
+    """
+    try:
+        code = cli.main(list(arguments), prog_name="dpdl", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as alone:  # a group without a command
         click.echo(alone.format_message())
-        code = 0
+        return 0
     except click.ClickException as failure:
-        code = _refuse(failure.format_message(), 2)
+        return _refuse(failure.format_message(), InputError.exit_code)
     except DpdlError as failure:
-        code = _refuse(str(failure), failure.exit_code)
+        return _refuse(str(failure), failure.exit_code)
     except ModuleNotFoundError as failure:
         library = missing(failure)
         if library is None:
             raise
-        code = _refuse(f"{remedy(library)}.", 2)
+        return _refuse(f"{remedy(library)}.", InputError.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        code = _refuse("Interrupted; what was saved before is intact.", 130)
-    except BrokenPipeError:  # the reader of our output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+        return _refuse("Interrupted; what was saved before is intact.", 130)
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        where = f" {str(failure.filename)!r}" if failure.filename else ""
+        return _refuse(f"File{where}: {reason(failure)}.", InputError.exit_code)
+    except MemoryError:
+        return _refuse(
+            "This needs more memory than there is; ask for fewer or smaller things.",
+            InputError.exit_code,
+        )
+    return code if isinstance(code, int) else 0
 
 
 def _refuse(message: str, code: int) -> int:
     """Print one sentence, under torchrun only once; the exit code."""
     if os.environ.get("RANK", "0") == "0":
-        click.echo(f"error: {' '.join(message.split())}", err=True)
+        click.echo(f"error: {sentence(message)}", err=True)
     return code

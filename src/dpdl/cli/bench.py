@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpdl.bench.history import HISTORY, record
+from dpdl.bounds import count
 from dpdl.cli.common import json_option, path_option, print_json
-from dpdl.errors import InputError, unknown
+from dpdl.errors import unknown
 from dpdl.extras import PLOTS, need
 
 if TYPE_CHECKING:
@@ -342,10 +343,7 @@ def _drawable(plot: Path | None) -> None:
 
 def _at_least_one(**values: int) -> None:
     for name, value in values.items():
-        if value < 1:
-            raise InputError(
-                f"{name} must be a whole number of at least 1, not {value}."
-            )
+        count(name, value)
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpdl.bounds import real
 from dpdl.cli.common import json_option, path_option, print_json
 from dpdl.cli.options import ExperimentCommand, experiment_options, given
 from dpdl.cli.statement import statement
 from dpdl.cli.verify import verify
-from dpdl.errors import InputError
 from dpdl.extras import PLOTS, need
 from dpdl.records import Json, written
 
@@ -100,7 +100,7 @@ def sigma(
     **options: Any,
 ) -> None:
     """The noise multiplier that an epsilon needs, for every threat model, beside Theorem 1's."""
-    _check("epsilon", epsilon)
+    real("epsilon", epsilon)
     if plot:
         need(PLOTS, f"The picture {str(plot)!r}")
     from dpdl.studies.noise_plan import noise_plan
@@ -126,7 +126,7 @@ def epsilon(
     **options: Any,
 ) -> None:
     """The epsilon that a noise multiplier proves, for every threat model, and Theorem 1's."""
-    _check("sigma", sigma)
+    real("sigma", sigma)
     if plot:
         need(PLOTS, f"The picture {str(plot)!r}")
     from dpdl.studies.noise_plan import noise_plan
@@ -140,11 +140,6 @@ def epsilon(
 
 
 privacy.add_command(verify)
-
-
-def _check(name: str, value: float) -> None:
-    if not math.isfinite(value) or value <= 0:
-        raise InputError(f"{name} must be a finite number above 0, not {value!r}.")
 
 
 def _print(

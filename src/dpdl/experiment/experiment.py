@@ -6,15 +6,14 @@ It is the same in Python, in a TOML file, on the command line and in a run folde
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack, final
 
-from dpdl import algorithms
+from dpdl import algorithms, foreign
 from dpdl.carried import experiment_file
-from dpdl.errors import InputError, unknown
+from dpdl.errors import InputError, reason, unknown
 from dpdl.experiment.options import (
     Options,
     accepted,
@@ -231,13 +230,12 @@ def read_toml(file: Path) -> dict[str, object]:
     """
     file = experiment_file(file)
     try:
-        return _without_table(tomllib.loads(file.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError) as failure:
-        reason = failure.strerror if isinstance(failure, OSError) else "not a text file"
+        return _without_table({**foreign.read_toml(file)})
+    except OSError as failure:
         raise InputError(
-            f"Experiment file {str(file)!r} cannot be read: {reason}."
+            f"Experiment file {str(file)!r} cannot be read: {reason(failure)}."
         ) from failure
-    except tomllib.TOMLDecodeError as failure:
+    except ValueError as failure:
         raise InputError(
             f"Experiment file {str(file)!r} is not valid TOML: {failure}."
         ) from failure

@@ -15,6 +15,7 @@ from typing import final
 
 from dpdl.errors import InputError
 from dpdl.folder.files import write
+from dpdl.foreign import read_json
 from dpdl.paper.cells import CellRecord
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.records import FORMAT, Json, Record, absent
@@ -97,7 +98,7 @@ def mean_and_spread(runs: Mapping[str, SeedResult]) -> tuple[float, float | None
 def read_result(path: Path) -> CellResult | None:
     """The result in a file; None if there is no file."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = read_json(path)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as failure:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
 from dpdl.folder.files import write
+from dpdl.folder.tensors import read_facts, read_tensors
 
 
 class Checkpoint(NamedTuple):
@@ -57,22 +57,23 @@ def store(path: Path, checkpoint: Checkpoint) -> None:
 def restore(path: Path) -> Checkpoint:
     """Read a checkpoint; a torn or altered one is refused."""
     try:
-        with safe_open(path, "pt") as file:
-            facts = dict(file.metadata() or {})
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        found = read_tensors(path)
+        facts, tensors = dict(found.facts), dict(found.tensors)
         expected = facts.pop("sha256")
         round, seconds = int(facts["round"]), float(facts["seconds"])
         agents = tuple(map(int, facts["agents"].split())) if "agents" in facts else None
-    except (SafetensorError, KeyError, ValueError, OSError) as failure:
+    except (KeyError, ValueError, OSError) as failure:
         raise InputError(
-            f"Checkpoint {str(path)!r} cannot be read: {failure}."
+            f"Checkpoint {str(path)!r} cannot be read: {reason(failure)}."
         ) from failure
     if _digest(tensors, facts) != expected:
         raise InputError(
             f"Checkpoint {str(path)!r} is damaged: its content does not have the hash "
             "it was saved with."
         )
-    totals = tensors.pop("totals")
+    totals = tensors.pop("totals", torch.zeros(0))
+    if totals.ndim != 2 or totals.shape[1] != 2:
+        raise InputError(f"Checkpoint {str(path)!r} is damaged: it has no totals.")
     return Checkpoint(
         round,
         seconds,
@@ -85,22 +86,25 @@ def restore(path: Path) -> Checkpoint:
 def label(path: Path) -> Label:
     """What a checkpoint is of, without its rows."""
     try:
-        with safe_open(path, "pt") as file:
-            facts = dict(file.metadata() or {})
+        facts = read_facts(path)
         agents = (
             frozenset(map(int, facts["agents"].split())) if "agents" in facts else None
         )
         return Label(int(facts["round"]), agents)
-    except (SafetensorError, KeyError, ValueError, OSError) as failure:
+    except (KeyError, ValueError, OSError) as failure:
         raise InputError(
-            f"Checkpoint {str(path)!r} cannot be read: {failure}."
+            f"Checkpoint {str(path)!r} cannot be read: {reason(failure)}."
         ) from failure
 
 
 def digest(path: Path) -> str:
     """The hash that a checkpoint was saved with."""
-    with safe_open(path, "pt") as file:
-        return str((file.metadata() or {}).get("sha256"))
+    try:
+        return str(read_facts(path).get("sha256"))
+    except (ValueError, OSError) as failure:
+        raise InputError(
+            f"Checkpoint {str(path)!r} cannot be read: {reason(failure)}."
+        ) from failure
 
 
 def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
@@ -109,5 +113,5 @@ def _digest(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
         sha.update(f"{name}={value};".encode())
     for name, t in sorted(tensors.items()):
         sha.update(f"{name}:{t.dtype}:{tuple(t.shape)};".encode())
-        sha.update(t.contiguous().view(torch.uint8).numpy().data)
+        sha.update(t.reshape(-1).contiguous().view(torch.uint8).numpy().data)
     return sha.hexdigest()

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from dpdl.errors import InputError
-from dpdl.records import Json, Record, written
+from dpdl.errors import InputError, reason
+from dpdl.foreign import read_json
+from dpdl.records import Record, written
 
 R = TypeVar("R", bound=Record)
 
@@ -42,26 +43,18 @@ def write_json(path: Path, value: object) -> None:
     write(path, f"{content}\n".encode())
 
 
-def parsed(text: str | bytes) -> Json:
-    """The JSON in a text; a ValueError where there is none, or NaN or an infinity in it."""
-    found: Json = json.loads(text, parse_constant=_refuse_constant)
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
 def read_record(kind: type[R], path: Path) -> R:
     """The record in a JSON file; one that is damaged is refused with its name and the place."""
     try:
-        return kind.from_json(parsed(path.read_text("utf-8")))
+        return kind.from_json(read_json(path))
     except OSError as failure:
-        reason = failure.strerror or failure
-        raise InputError(f"File {str(path)!r} cannot be read: {reason}.") from failure
+        raise InputError(
+            f"File {str(path)!r} cannot be read: {reason(failure)}."
+        ) from failure
     except (ValueError, InputError) as failure:
-        reason = str(failure).rstrip(".")
-        raise InputError(f"File {str(path)!r} is damaged: {reason}.") from failure
+        raise InputError(
+            f"File {str(path)!r} is damaged: {reason(failure)}."
+        ) from failure
 
 
 @contextmanager
@@ -70,7 +63,6 @@ def refusing(what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as failure:
-        reason = failure.strerror or failure
         raise InputError(
-            f"{what} {str(path)!r} cannot be written: {reason}."
+            f"{what} {str(path)!r} cannot be written: {reason(failure)}."
         ) from failure

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dpdl import __version__
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
 from dpdl.folder import files, names
 from dpdl.folder.ledger_content import LedgerContent, read
 from dpdl.folder.ledger_cost import (
@@ -38,9 +38,11 @@ from dpdl.folder.ledger_lines import (
     PlannedRounds,
     line_hash,
 )
+from dpdl.foreign import read_bytes
 from dpdl.planning.public_plan import PublicPlan
 from dpdl.privacy.threats import DEFAULT_THREATS, threat
 from dpdl.records import Json
+from dpdl.text import VALUE
 
 LEDGER = names.LEDGER
 
@@ -139,7 +141,7 @@ def going_on(path: Path, plan: PublicPlan) -> LedgerContent | None:
     One of another mechanism is refused.
     """
     # Without a whole line not even the header was written.
-    if not path.exists() or b"\n" not in path.read_bytes():
+    if not path.exists() or b"\n" not in _bytes(path):
         return None
     content, run = read(path), path.parent
     if content.breaks:
@@ -154,6 +156,15 @@ def going_on(path: Path, plan: PublicPlan) -> LedgerContent | None:
         )
     check_rounds(run, content, plan.experiment.rounds)
     return content
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except (OSError, ValueError) as failure:
+        raise InputError(
+            f"Ledger {str(path)!r} cannot be read: {reason(failure)}."
+        ) from failure
 
 
 def check_rounds(run: Path, content: LedgerContent, rounds: int) -> None:
@@ -200,6 +211,6 @@ def _differences(before: Header, now: Header) -> Iterator[tuple[str, Json, Json]
 def _change(name: str, before: Json, after: Json) -> str:
     """What was and what is, with values if they are short."""
     name = "graph" if name in ("neighbours", "weights") else name
-    if max(len(repr(before)), len(repr(after))) > 60:
+    if max(len(repr(before)), len(repr(after))) > VALUE:
         return f"another {name} than its experiment.json now gives"
     return f"{name} = {before!r}, but its experiment.json now gives {after!r}"

@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from dpdl.errors import InputError
-from dpdl.folder import files
+from dpdl.errors import InputError, reason
 from dpdl.folder.ledger_lines import (
     START,
     ChargedRound,
@@ -18,6 +17,7 @@ from dpdl.folder.ledger_lines import (
     line_hash,
     line_of,
 )
+from dpdl.foreign import parse_json, read_bytes
 
 ITS_OWN = ("ledger", "version", "rounds", "sigma_eff", "releases", "prev", "above")
 """What may differ between two headers: all rounds of a ledger have one mechanism."""
@@ -65,11 +65,13 @@ def read(path: Path) -> LedgerContent:
     A line that cannot be read is refused, except for the last one, which a crash may cut off.
     """
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as failure:
         raise InputError(
-            f"Ledger {str(path)!r} cannot be read: {failure.strerror}."
+            f"Ledger {str(path)!r} cannot be read: {reason(failure)}."
         ) from failure
+    except ValueError as failure:
+        raise InputError(f"Ledger {str(path)!r} is damaged: {failure}.") from failure
     reader = _Reader()
     *whole, rest = content.split(b"\n")
     for line in whole:
@@ -160,6 +162,6 @@ def changed(before: Header, now: Header) -> list[str]:
 
 def _parsed(line: bytes) -> Line:
     try:
-        return line_of(files.parsed(line))
+        return line_of(parse_json(line))
     except ValueError as failure:
         raise InputError(f"{failure}.") from failure

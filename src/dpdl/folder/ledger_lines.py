@@ -21,6 +21,7 @@ from typing import Literal, final
 from dpdl.errors import InputError
 from dpdl.privacy.releases import Release
 from dpdl.records import Json, JsonObject, Record, absent
+from dpdl.text import shown
 
 FORMAT = 2
 START = "0" * 32
@@ -136,7 +137,7 @@ def line_of(content: Json) -> Line:
 def _header(content: JsonObject) -> Header:
     if content["ledger"] not in (1, FORMAT):
         raise InputError(
-            f"Format {content['ledger']!r} is that of another version of dpdl."
+            f"Format {shown(content['ledger'])} is that of another version of dpdl."
         )
     return Header.from_json(content)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from dpdl.errors import InputError
-from dpdl.folder import names
+from dpdl.errors import InputError, reason
+from dpdl.folder import litter, names
+from dpdl.foreign import read_json
 from dpdl.records import Json, Record
+from dpdl.text import shown
 
 Kind = TypeVar("Kind", bound=Record)
 
@@ -28,6 +29,7 @@ def locked(out: Path, file: str, kind: type[Kind]) -> Iterator[Kind | None]:
     refuse_other(out, file)
     lock = _lock(out)
     try:
+        litter.sweep_study(out)
         yield kind.from_json(_read(about), str(about)) if about.exists() else None
     finally:
         os.close(lock)
@@ -55,10 +57,10 @@ def _lock(out: Path) -> int:
     """The lock of a folder, which is made if need be; closing it frees the folder."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        lock = os.open(out / names.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        lock = os.open(out / names.LOCK, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
     except OSError as failure:
         raise InputError(
-            f"Output folder {str(out)!r} cannot be written: {failure.strerror}."
+            f"Output folder {str(out)!r} cannot be written: {reason(failure)}."
         ) from failure
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,10 +74,9 @@ def _lock(out: Path) -> int:
 
 def _read(about: Path) -> Json:
     try:
-        content: Json = json.loads(about.read_text("utf-8"))
+        return read_json(about)
     except (OSError, ValueError) as failure:
         raise InputError(f"File {str(about)!r} is damaged: {failure}.") from failure
-    return content
 
 
 def refuse_difference(
@@ -86,6 +87,6 @@ def refuse_difference(
         if before.get(name) != now.get(name):
             raise InputError(
                 f"Folder {str(out)!r} was started with {name} = "
-                f"{before.get(name)!r}{whose}, not {now.get(name)!r}; ask for the "
+                f"{shown(before.get(name))}{whose}, not {shown(now.get(name))}; ask for the "
                 "same, or choose another --out."
             )

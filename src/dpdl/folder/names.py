@@ -6,6 +6,11 @@ process or a seed is made by a function.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
+Test = Callable[[str], bool]
+"""Whether a name is one of some."""
 LOCK = ".lock"
 """In every folder that one process at a time may write."""
 
@@ -98,6 +103,25 @@ def round_recorded_in(name: str) -> tuple[int, int | None] | None:
         return None
     t, _, size = stem.partition("-b")
     return int(t), int(size) if size else None
+
+
+def is_of_run(name: str) -> bool:
+    """Whether a process that trains writes a file of this name into the folder of its run."""
+    whole = (EXPERIMENT, METRICS, LEDGER, PARTITION, STATE, SUMMARY, TIMING)
+    state = re.fullmatch(r"state-\d+(\.before)?\.safetensors", name)
+    return name in (*whole, TRAINING_CURVES) or state is not None
+
+
+def is_of_recording(name: str) -> bool:
+    """Whether a process that records writes a file of this name into the folder of a recording."""
+    recorded = re.fullmatch(r"\d{6,}(-b\d+)?(-after)?\.safetensors", name)
+    return name in (PUBLIC_FACTS, RECORDED_ROUNDS) or recorded is not None
+
+
+def is_of_study(name: str) -> bool:
+    """Whether a comparison or a search writes a file of this name into its folder."""
+    compared = (COMPARISON, TABLE, TABLE_CSV, COMPARISON_CURVES)
+    return name in (*compared, SEARCH, TRIALS, SEARCH_RESULT, BEST)
 
 
 def reconstructions_of(case: str) -> str:

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdl import __version__
-from dpdl.errors import InputError, RunFailed
+from dpdl.errors import InputError, RunFailed, reason
 from dpdl.experiment.experiment import Experiment, from_mapping
-from dpdl.folder import files, names
+from dpdl.folder import files, litter, names
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_facts import FORMAT, RunFacts
 from dpdl.folder.summary import Summary, Timing
+from dpdl.foreign import parse_json, read_json, read_text
 from dpdl.records import JsonObject
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class RunFolder:
             files.write_json(folder.experiment_path, facts)
         except OSError as failure:
             raise InputError(
-                f"Output folder {str(path)!r} cannot be written: {failure.strerror}."
+                f"Output folder {str(path)!r} cannot be written: {reason(failure)}."
             ) from failure
         return folder
 
@@ -176,11 +177,11 @@ class RunFolder:
     def _json(self, path: Path, otherwise: str) -> JsonObject:
         """The object in a file; `otherwise` is what a folder without the file holds."""
         try:
-            content = files.parsed(path.read_text("utf-8"))
+            content = read_json(path)
         except OSError as failure:
             raise InputError(
                 f"Folder {str(self.path)!r} holds {otherwise}: {path.name}: "
-                f"{failure.strerror}."
+                f"{reason(failure)}."
             ) from failure
         except ValueError as failure:
             raise InputError(f"File {str(path)!r} is damaged: {failure}.") from failure
@@ -201,10 +202,13 @@ class RunFolder:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One writer at a time, `advising`."""
-        lock = os.open(self.path / names.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        path = self.path / names.LOCK
+        with files.refusing("Lock", path):
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with self.advising():
+                litter.sweep_run(self.path)
                 yield
         except BlockingIOError as failure:
             raise InputError(
@@ -227,7 +231,7 @@ class RunFolder:
             ) from failure
         except OSError as failure:
             raise RunFailed(
-                f"Writing to {str(self.path)!r} failed: {failure.strerror or failure}. "
+                f"Writing to {str(self.path)!r} failed: {reason(failure)}. "
                 "What was written before is intact; continue with: dpdl resume "
                 f"{self.path}."
             ) from failure
@@ -237,7 +241,7 @@ class RunFolder:
         """All evaluated rounds; a line that a crash cut off is left out."""
         with self._damaged(self.metrics_path):
             return [
-                Metrics.from_json(json.loads(line), f"line {number}")
+                Metrics.from_json(parse_json(line), f"line {number}")
                 for number, line in enumerate(self._metrics_lines(), 1)
             ]
 
@@ -245,7 +249,10 @@ class RunFolder:
         """Those before the first one that is not whole."""
         if not self.metrics_path.exists():
             return []
-        lines = self.metrics_path.read_text("utf-8").splitlines()
+        try:
+            lines = read_text(self.metrics_path).split("\n")
+        except (OSError, ValueError) as failure:
+            raise InputError(f"{reason(failure)}.") from failure
         return list(itertools.takewhile(_is_json, lines))
 
     def append(self, metrics: Metrics) -> None:
@@ -280,7 +287,7 @@ class RunFolder:
 
 def _is_json(line: str) -> bool:
     try:
-        json.loads(line)
+        parse_json(line)
     except ValueError:
         return False
     return True

@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
+from dpdl.foreign import check_file, read_text
 from dpdl.graph.check import MAX_AGENTS, Matrix, Pattern, as_matrix
 from dpdl.graph.matrix import Graph
 from dpdl.graph.weights import check_rule, weigh
+from dpdl.text import shown
 
 
 class Line(NamedTuple):
@@ -70,10 +72,11 @@ def _read(path: Path, weighted: bool) -> Matrix:
 def _load(path: Path) -> Matrix:
     try:
         # Mapped, so that a header that lies about the size is found before memory is taken.
+        check_file(path)
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
-        raise InputError(f"It cannot be read ({error.strerror or error}).") from None
-    except (ValueError, EOFError):
+        raise InputError(f"It cannot be read ({reason(error)}).") from None
+    except Exception:  # numpy raises almost anything
         raise InputError("It is not a NumPy file that holds one plain array.") from None
     if not isinstance(loaded, np.ndarray) or loaded.size > MAX_AGENTS**2:
         raise InputError(f"It must hold one matrix of at most {MAX_AGENTS} agents.")
@@ -82,11 +85,11 @@ def _load(path: Path) -> Matrix:
 
 def _lines(path: Path) -> list[Line]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except OSError as error:
-        raise InputError(f"It cannot be read ({error.strerror or error}).") from None
-    except ValueError:
-        raise InputError("It is not a text file.") from None
+        raise InputError(f"It cannot be read ({reason(error)}).") from None
+    except ValueError as error:
+        raise InputError(f"It cannot be read ({error}).") from None
     lines = []
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.split("#")[0].strip()
@@ -103,11 +106,11 @@ def _number(cell: str, line: int) -> float:
         value = float(cell)
     except ValueError:
         raise InputError(
-            f"Line {line} holds {cell!r}, which is not a number (comments start with #)."
+            f"Line {line} holds {shown(cell)}, which is not a number (comments start with #)."
         ) from None
     if not np.isfinite(value) or value < 0:
         raise InputError(
-            f"Line {line} holds {cell}, but only finite numbers of at least 0 are allowed."
+            f"Line {line} holds {shown(value)}, but only finite numbers of at least 0 are allowed."
         )
     return value
 

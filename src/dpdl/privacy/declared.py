@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from dpdl.bounds import check_size
 from dpdl.errors import InputError
+from dpdl.text import shown
 
 EXACT = "exact"
 
@@ -44,13 +46,16 @@ def parse(text: str, agents: int) -> list[int]:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
         raise InputError(
-            f"records must be {EXACT!r}, or whole numbers separated by commas, not {text!r}."
+            f"records must be {EXACT!r}, or whole numbers separated by commas, not "
+            f"{shown(text)}."
         ) from None
     if len(numbers) not in (1, agents) or min(numbers) < 1:
         raise InputError(
             f"records must be one number of at least 1, or one for each of {agents} agents, "
-            f"not {text!r}."
+            f"not {shown(text)}."
         )
+    for number in numbers:
+        check_size("records", number)
     return numbers if len(numbers) == agents else numbers * agents
 
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from dpdl.bounds import whole_in
 from dpdl.errors import InputError, unknown
+from dpdl.text import shown
 
 
 @final
@@ -52,8 +54,9 @@ def threat(text: str) -> Threat:
         return Threat(kind)
     if kind != "neighbours":
         raise unknown("threat", text, ["eavesdropper", "final-model", "neighbours:K"])
-    if not count.isascii() or not count.isdigit() or int(count) < 1:
+    known = whole_in(count)
+    if not known:
         raise InputError(
-            f"threat {text!r} must be neighbours:K with K a whole number of at least 1."
+            f"threat {shown(text)} must be neighbours:K with K a whole number of at least 1."
         )
-    return Threat(kind, int(count))
+    return Threat(kind, known)

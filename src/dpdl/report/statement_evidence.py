@@ -15,13 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import final
 
-from dpdl.errors import InputError
-from dpdl.folder import files, names
+from dpdl.errors import InputError, reason
+from dpdl.folder import names
 from dpdl.folder.ledger_cost import relation_of, stated_steps
 from dpdl.folder.ledger_lines import ChargedRound, Header
 from dpdl.folder.run_facts import RunFacts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.summary import Summary
+from dpdl.foreign import parse_json, read_bytes, read_text
 from dpdl.privacy.accounting import epsilon
 from dpdl.privacy.epsilon import UNBOUNDED, Epsilon
 from dpdl.privacy.threats import Threat, threat
@@ -121,11 +122,14 @@ def read(run_dir: Path) -> Evidence:
 # ------------------------------------------------------------------ ledger
 def _segments(path: Path) -> list[Segment]:
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_text(path).split("\n")
     except OSError as failure:
         raise InputError(
-            f"Ledger {str(path)!r} cannot be read: {failure.strerror}."
+            f"Ledger {str(path)!r} cannot be read: {reason(failure)}."
         ) from failure
+    except ValueError as failure:
+        raise InputError(f"Ledger {str(path)!r} is damaged: {failure}.") from failure
+    lines = lines if lines[-1] else lines[:-1]
     found: list[Segment] = []
     for number, line in enumerate(lines, 1):
         content = _object(path, line, last=number == len(lines))
@@ -155,7 +159,7 @@ def _object(path: Path, line: str, last: bool) -> JsonObject:
     Of the last one a crash may have cut off the end, before anything of its round was sent.
     """
     try:
-        content = files.parsed(line)
+        content = parse_json(line)
     except ValueError as failure:
         if last:
             return {}
@@ -195,7 +199,7 @@ def _hashes(run_dir: Path, facts: RunFacts) -> dict[str, str]:
     for name in (names.LEDGER, names.STATE):
         path = run_dir / name
         if path.exists():
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[name] = hashlib.sha256(read_bytes(path)).hexdigest()
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, final, get_args
 
 from dpdl import algorithms
+from dpdl.bounds import count
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.experiment import Experiment, from_mapping, load, read_toml
 from dpdl.experiment.options import FLAT, has, installed, lacking, options_of
@@ -152,8 +153,7 @@ def make_comparison(
     `names` are algorithms separated by commas, `sets` are of the form `ALGORITHM.option=value`.
     `options` win over those in the file.
     """
-    if seeds < 1:
-        raise InputError(f"seeds must be a whole number of at least 1, not {seeds}.")
+    count("seeds", seeds)
     chosen = _algorithms(names)
     in_file = read_toml(file) if file else {}
     preset = preset or _text(in_file.get("preset"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, final
 
 from dpdl.algorithms import name_of
+from dpdl.bounds import count, real
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import from_mapping
 from dpdl.graph import build
@@ -159,10 +160,8 @@ def noise_plan(
     options: Mapping[str, object], records: str, parameters: int, c1: float = 1.0
 ) -> NoisePlan:
     """The plan of some options; `records` is one number, or one for each agent."""
-    if parameters < 1:
-        raise InputError(
-            f"parameters must be a whole number of at least 1, not {parameters}."
-        )
+    count("parameters", parameters)
+    real("c1", c1)
     e = from_mapping({"sigma": 1.0, **options}).resolved()
     graph = build(e.graph, e.agents, e.weights, e.seed)
     sizes = parse(records, len(graph))

@@ -16,6 +16,7 @@ from dataclasses import Field, dataclass
 from typing import Literal, final, get_args
 
 from dpdl import algorithms
+from dpdl.bounds import count
 from dpdl.errors import InputError, unknown
 from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.experiment.options import has, installed, options_of
@@ -165,8 +166,7 @@ def make_search(
 
     `over` are options separated by commas, `ranges` are of the form `option=low:high`.
     """
-    if trials < 1:
-        raise InputError(f"trials must be a whole number of at least 1, not {trials}.")
+    count("trials", trials)
     if search not in SEARCHES:
         raise unknown("search", search, SEARCHES)
     if e.sites is not None:

@@ -21,6 +21,7 @@ from dpdl.errors import DpdlError, InputError, RunFailed
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder import names
 from dpdl.folder.run_folder import RunFolder
+from dpdl.foreign import parse_json, read_text
 from dpdl.studies.better_score import order
 from dpdl.studies.folders import write_text
 from dpdl.studies.held_out import load_held_out
@@ -167,7 +168,7 @@ def _read_lines(path: Path) -> list[Trial]:
     if not path.exists():
         return []
     try:
-        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines = [parse_json(line) for line in read_text(path).splitlines()]
     except (OSError, ValueError) as failure:
         raise InputError(f"File {str(path)!r} is damaged: {failure}.") from failure
     return [Trial.from_json(one, f"{path}:{n}") for n, one in enumerate(lines, 1)]

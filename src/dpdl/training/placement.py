@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dpdl.bounds import MOST, whole_in
 from dpdl.errors import InputError, unknown
+from dpdl.text import shown
 
 if TYPE_CHECKING:
     from dpdl.transport import Transport
@@ -39,15 +41,17 @@ def _alone(work: Work) -> None:
 
 
 def _threads(placement: str, count: str) -> Placement:
-    if not count.isascii() or not count.isdigit() or int(count) < 1:
+    threads = whole_in(count)
+    if not threads or threads > MOST["threads"]:
         raise InputError(
-            f"Placement {placement!r} must be threads:K with K a whole number of at least 1."
+            f"Placement {shown(placement)} must be threads:K with K a whole number of at least 1 "
+            f"and at most {MOST['threads']}."
         )
 
     def share(work: Work) -> None:
         from dpdl.transport.threads import run_threads
 
-        run_threads(int(count), work)
+        run_threads(threads, work)
 
     return share
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from dpdl.bounds import count, whole_in
 from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.folder.files import read_record
 from dpdl.folder.recording_facts import RecordingIndex
+from dpdl.text import shown
 
 
 @final
@@ -43,17 +45,17 @@ def recording_request(
     rounds: str, batches: str, links: str, megabytes: int
 ) -> RecordingRequest:
     """A request in words: `200,400`, `1,4`, and `all` or links such as `0-1,1-0`."""
-    if megabytes < 1:
-        raise InputError(f"A recording needs at least 1 MB, not {megabytes}.")
+    count("record-limit", megabytes)
     chosen = None
     if links != "all":
         pairs = [word.split("-") for word in links.split(",")]
         if not all(
-            len(pair) == 2 and all(agent.isdecimal() for agent in pair)
+            len(pair) == 2 and all(whole_in(agent) is not None for agent in pair)
             for pair in pairs
         ):
             raise InputError(
-                f"Links must be 'all' or pairs of agents such as 0-1,1-0, not {links!r}."
+                f"Links must be 'all' or pairs of agents such as 0-1,1-0, not "
+                f"{shown(links)}."
             )
         chosen = frozenset((int(i), int(j)) for i, j in pairs)
     recorded = numbers_of(rounds, "Recorded rounds")
@@ -70,5 +72,5 @@ def numbers_of(words: str, what: str) -> tuple[int, ...]:
         return tuple(sorted({int(word) for word in words.split(",") if word.strip()}))
     except ValueError:
         raise InputError(
-            f"{what} must be whole numbers separated by commas, not {words!r}."
+            f"{what} must be whole numbers separated by commas, not {shown(words)}."
         ) from None

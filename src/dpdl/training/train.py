@@ -258,8 +258,9 @@ def launch(
             folder = RunFolder(out) if again else _created(out, p, agents)
             check_site_hashes(folder, p, agents)
             with folder.writing():
-                folder.amend(p.experiment)
+                # It refuses damaged metrics: before anything is changed.
                 folder.forget_after(met.start.round if met.start else 0)
+                folder.amend(p.experiment)
                 keep_class_counts(folder, p, post)
                 Control(post).share(0)  # the folder is there
                 here = Place(post, met.site, folder, States(out), met.start)

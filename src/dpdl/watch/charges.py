@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import final
 
 from dpdl.errors import InputError
-from dpdl.folder import files
 from dpdl.folder.ledger_lines import ChargedRound, Header, line_of
+from dpdl.foreign import parse_json
 from dpdl.watch.lines import GrowingLines
 
 
@@ -47,7 +47,7 @@ class Charges:
 
     def _take(self, text: bytes) -> None:
         try:
-            line = line_of(files.parsed(text))
+            line = line_of(parse_json(text))
         except (InputError, ValueError) as failure:
             self.wrong = f"The ledger is damaged: {str(failure).rstrip('.')}."
             return

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeVar, final
 
 from dpdl.errors import DpdlError, InputError
-from dpdl.folder import files
 from dpdl.folder.ledger_cost import graph_of
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_facts import RunFacts
@@ -17,6 +16,7 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import named_graph
 from dpdl.folder.scored import in_percent, label_of
 from dpdl.folder.summary import Summary
+from dpdl.foreign import parse_json
 from dpdl.graph import Graph
 from dpdl.records import Json, JsonObject, Record
 from dpdl.report.coverage import file_name, tested_in_private
@@ -85,7 +85,7 @@ class WatchedRun:
         if text is None:
             return None
         try:
-            return kind.from_json(files.parsed(text))
+            return kind.from_json(parse_json(text))
         except (InputError, ValueError) as failure:
             self.wrong = f"{path.name} is damaged: {str(failure).rstrip('.')}."
             return None
@@ -104,7 +104,7 @@ class WatchedRun:
             self.table, self._starts = Table(), []
         for line in new:
             try:
-                self.table.add(Metrics.from_json(files.parsed(line.text)))
+                self.table.add(Metrics.from_json(parse_json(line.text)))
             except (InputError, ValueError) as failure:
                 reason = str(failure).rstrip(".")
                 self.wrong = f"{self.folder.metrics_path.name} is damaged: {reason}."
@@ -238,7 +238,7 @@ class WatchedRun:
             return None
         text = line_at(self.folder.metrics_path, self._starts[rounds.index(round)])
         try:
-            found = Metrics.from_json(files.parsed(text or b""))
+            found = Metrics.from_json(parse_json(text or b""))
         except (InputError, ValueError):
             return None
         return {"round": found.round, "agents": self._agents(found)}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from dpdl.bounds import check_size, count
 from dpdl.errors import InputError, unknown
 from dpdl.folder import names
 from dpdl.studies.reproduce.recipes import AS_PUBLISHED, MODES
@@ -28,12 +29,11 @@ class ReproductionRequest:
     runs: Path = Path(names.RUNS) / names.REPRODUCED
 
     def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise InputError(
-                f"seeds must be a whole number of at least 1, not {self.seeds}."
-            )
-        if self.minutes is not None and not self.minutes > 0:
-            raise InputError(f"minutes must be above 0, not {self.minutes:g}.")
+        count("seeds", self.seeds)
+        if self.minutes is not None:
+            if not self.minutes > 0:
+                raise InputError(f"minutes must be above 0, not {self.minutes:g}.")
+            check_size("minutes", self.minutes)
 
     def chosen_modes(self, default: str = AS_PUBLISHED) -> list[str]:
         """The modes in a list; all of them for the name `all`."""

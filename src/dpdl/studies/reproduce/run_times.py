@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dpdl import algorithms
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.folder.cell_results import CellResult, is_result
+from dpdl.foreign import read_json
 from dpdl.graph import build
 
 Likeness = tuple[str, ...]
@@ -63,10 +63,11 @@ def run_times(out: Path) -> RunTimes:
 def _result(path: Path) -> CellResult | None:
     """The result of a cell; None for any other file, which is refused where it is needed."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except ValueError:
+        content = read_json(path)
+    except (OSError, ValueError):
         return None
-    if not is_result(content) or "runs" not in content:
+    known = isinstance(content, dict) and "runs" in content
+    if not known or not is_result(content):
         return None
     return CellResult.from_json(content, f"Result {str(path)!r}")
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import ZipInfo
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpdl.errors import InputError
+from dpdl.errors import InputError, reason
+from dpdl.foreign import check_file
 from dpdl.keys import generator
 from dpdl.objects import cause
 from dpdl.tasks.targets import Classes, Labels, Numbers, Targets
+from dpdl.text import shown
 
 HELD_OUT = 5  # one of so many records
 LARGEST_LABEL = 65_535
@@ -56,20 +60,38 @@ def held_out(name: str, x: Tensor, y: Tensor) -> list[Tensor]:
 
 def read_arrays(path: str) -> Mapping[str, Array]:
     """The arrays `x`, `y`, `x_test` and `y_test` of an `.npz` file, as far as it has them."""
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise InputError(f"The data file {path} does not exist.")
+    try:
+        file = Path(path).expanduser()
+        check_file(file)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise InputError(f"The data file {path} does not exist.") from None
+    except (OSError, ValueError, RuntimeError) as error:  # no such home
+        raise InputError(
+            f"The data file {shown(path)} cannot be read: {reason(error)}."
+        ) from error
     try:
         with file.open("rb") as stream:  # numpy would leave a damaged file open
             loaded = np.load(stream, allow_pickle=False)
             if not isinstance(loaded, np.lib.npyio.NpzFile):
                 raise ValueError("it is not an .npz archive")
-            return {key: loaded[key] for key in KEYS if key in loaded}
+            _check_memory(loaded.zip.infolist() if loaded.zip else [])
+            found = {key: loaded[key] for key in KEYS if key in loaded}
+            for key, value in found.items():
+                if not isinstance(value, np.ndarray) or not value.ndim:
+                    raise ValueError(f"{key} is not an array of records")
+            return found
     except Exception as error:  # numpy and zipfile raise almost anything
         raise InputError(
             f"The data file {path} cannot be read ({cause(error)}): "
             "it must be a file that numpy.savez wrote, with plain arrays."
         ) from error
+
+
+def _check_memory(members: Iterable[ZipInfo]) -> None:
+    """Refuse arrays that are larger than the memory of this machine, before they are read."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if sum(member.file_size for member in members) > memory:
+        raise ValueError("its arrays are larger than the memory of this machine")
 
 
 def as_array(spec: str, value: Any) -> Array:

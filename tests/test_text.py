@@ -1,0 +1,87 @@
+"""Foreign text is safe to show, and never long."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpdl.text import SENTENCE, VALUE, listed, plain, sentence, shortened, shown
+
+ANY = st.text(st.characters(codec=None), max_size=500)
+
+
+def test_what_a_terminal_acts_upon_is_an_escape() -> None:
+    assert plain("a\x1b[31mb\u202e\x00") == "a\\x1b[31mb\\u202e\\x00"
+
+
+def test_what_cannot_be_encoded_is_an_escape() -> None:
+    assert plain("a\udcffb") == "a\\udcffb"
+
+
+def test_letters_spaces_and_ends_of_lines_stay() -> None:
+    text = "épsilon ≤ 8\n\tσ\u00a0= 1"
+    assert plain(text) == text
+
+
+@given(ANY)
+def test_every_text_can_be_encoded_after_it(text: str) -> None:
+    found = plain(text)
+    found.encode()
+    assert "\x1b" not in found
+    assert plain(found) == found
+
+
+@given(ANY)
+def test_a_sentence_is_one_short_line(text: str) -> None:
+    found = sentence(text)
+    assert len(found) <= SENTENCE
+    assert "\n" not in found
+
+
+def test_a_long_sentence_keeps_what_it_is_about_and_the_reason() -> None:
+    found = sentence(f"File {'a' * 5000!r} is damaged: it holds no JSON object.")
+    assert found.startswith("File 'aaa")
+    assert found.endswith("is damaged: it holds no JSON object.")
+    assert len(found) == SENTENCE
+
+
+def test_a_text_that_fits_is_not_shortened() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcdefghijkl", 9) == "abc...jkl"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3.5, "3.5"),
+        ("a\x1b", "'a\\x1b'"),
+        (10**4000, "a huge number"),
+        ([1, 16**5000], "a list"),
+    ],
+    ids=["number", "text", "huge", "huge within"],
+)
+def test_a_value_is_shown_as_it_is_written(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_long_value_is_cut() -> None:
+    assert len(shown("x" * 10**6)) == VALUE
+
+
+def test_a_deep_value_is_named() -> None:
+    deep: list[object] = []
+    for _ in range(10_000):
+        deep = [deep]
+    assert shown(deep) == "a list"
+
+
+def test_few_names_are_all_listed() -> None:
+    assert listed(["ring", "star"]) == "ring, star"
+
+
+def test_of_many_names_the_others_are_counted() -> None:
+    found = listed([f"name{k}" for k in range(100)])
+    assert found.startswith("name0, name1, ")
+    assert found.endswith("more")
+    assert len(found) < 170
