@@ -179,6 +179,11 @@ def outcome(arguments: Sequence[str]) -> int:
         return _refuse(failure.format_message(), InputError.exit_code)
     except DpdlError as failure:
         return _refuse(str(failure), failure.exit_code)
+    except ModuleNotFoundError as failure:
+        library = missing(failure)
+        if library is None:
+            raise
+        return _refuse(f"{remedy(library)}.", InputError.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _refuse("Interrupted; what was saved before is intact.", 130)
     except ModuleNotFoundError as failure:
