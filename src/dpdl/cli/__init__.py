@@ -186,11 +186,6 @@ def outcome(arguments: Sequence[str]) -> int:
         return _refuse(f"{remedy(library)}.", InputError.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _refuse("Interrupted; what was saved before is intact.", 130)
-    except ModuleNotFoundError as failure:
-        library = missing(failure)
-        if library is None:
-            raise
-        return _refuse(f"{remedy(library)}.", InputError.exit_code)
     except BrokenPipeError:
         raise
     except OSError as failure:
