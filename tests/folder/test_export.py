@@ -316,7 +316,7 @@ def test_an_unfinished_run_with_half_a_line_is_exported(run: Path) -> None:
     [
         (b"", "no evaluated round"),
         (b"[1]\n", "line 1 must be an object"),
-        (b"\xff\xff\n", "cannot be read"),
+        (b"\xff\xff\n", "is not a text file"),
         (b'{"seconds": 1}\n', "is damaged: line 1 has no"),
         (b'{"round": -1, "seconds": 1}\n', "is damaged: line 1 has no"),
         (b'{"round": 1}\n', "is damaged: line 1 has no"),

@@ -80,7 +80,7 @@ def test_memory_chunks_do_not_change_the_result(task: Task) -> None:
     whole = per_sample(task, task.initial, batch, 0.5, 8)
     parts = per_sample(task, task.initial, batch, 0.5, 8, most_samples=3)
     assert (whole.gradient - parts.gradient).abs().max() < 1e-14
-    assert whole[1:] == pytest.approx(parts[1:])
+    assert whole[1:] == pytest.approx(parts[1:], nan_ok=True)
 
 
 def test_chunks_clip_the_mean_of_every_chunk(task: Task) -> None:

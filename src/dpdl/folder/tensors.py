@@ -18,6 +18,9 @@ class TensorFile(NamedTuple):
     facts: Mapping[str, str]
     tensors: Mapping[str, Tensor]
 
+    def __repr__(self) -> str:
+        return f"TensorFile({len(self.tensors)} tensors)"
+
 
 def read_tensors(path: Path) -> TensorFile:
     """All of a file; an OSError or a ValueError if it cannot be read."""

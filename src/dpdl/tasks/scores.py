@@ -20,6 +20,7 @@ IN_METRICS = (
     "train_loss",
     "consensus_distance",
     "clip_fraction",
+    "gradient_norm",
     "cosine",
     "coefficient",
     "epsilon",
@@ -29,6 +30,7 @@ IN_METRICS = (
 )
 IN_SUMMARY = (
     "format",
+    "ended_early",
     "algorithm",
     "dataset",
     "model",

@@ -32,7 +32,7 @@ def test_all_committed_attacks_come_back_as_they_were() -> None:
 
 def test_every_committed_file_is_of_a_known_kind() -> None:
     """Cells of three modes and attacks are records; studies are written by hand."""
-    known = {*MODES, "attack", "compare", "study"}
+    known = {*MODES, "attack", "compare", "demo", "study"}
     files = list(KEPT.parents[1].rglob("*.json"))
     assert {file.parent.name for file in files} == known and len(files) >= 251
 
