@@ -235,3 +235,13 @@ def test_highest_kappa_and_half_bracket_the_exposure() -> None:
     half = replace(disclosure, kappa=0.5).exposure(graph, 0, EAVESDROPPER)
     assert half < disclosure.exposure(graph, 0, EAVESDROPPER)
     assert HIGHEST < KAPPA  # the largest coefficient is not the largest derivative
+
+
+@pytest.mark.parametrize("mu", [1e-19, 1e-12, 1e-9, 0.99e-5])
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
+def test_much_noise_leaves_no_less_than_it_should(mu: float, share: float) -> None:
+    """A tiny mu was once lost in a probability of almost one half: 0, or too small."""
+    found = dominating(mu, share * mu)
+    assert found >= mu * (1 - 1e-9)
+    # What it becomes does not depend on the size, up to higher orders.
+    assert found / mu == pytest.approx(dominating(1e-3, share * 1e-3) / 1e-3, rel=1e-3)

@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, dataclass, fields
 import pytest
 import torch
 
-from dpdl.algorithms import NAMES, Algorithm, make, named
+from dpdl.algorithms import DPSGD, NAMES, Algorithm, make, named
 from dpdl.algorithms.base import (
     Info,
     Stepped,
@@ -19,9 +19,11 @@ from dpdl.algorithms.base import (
 )
 from dpdl.algorithms.disclosure import OwnGradients
 from dpdl.errors import InputError
+from dpdl.experiment.experiment import Experiment
 from dpdl.graph import ring
 from dpdl.net import Net
 from dpdl.options import checked
+from dpdl.planning.build import make_algorithm
 from dpdl.privacy.clip import Clipped, PerSample
 from dpdl.privacy.gradient import Answers
 from dpdl.privacy.noise import Reproducible
@@ -52,6 +54,48 @@ def test_steps_become_smaller_after_so_many_rounds() -> None:
     still = Still(0.4, lr_decay=0.5, lr_decay_every=3)
     assert [still.eta(t) for t in range(1, 8)] == [0.4] * 3 + [0.2] * 3 + [0.1]
     assert {Still(0.4).eta(t) for t in (1, 30, 31, 999)} == {0.4}
+
+
+def test_a_schedule_over_all_rounds_ends_near_zero() -> None:
+    def etas(schedule: str) -> list[float]:
+        still = Still(0.4, lr_schedule=schedule, rounds=4)
+        return [still.eta(t) for t in range(1, 5)]
+
+    assert etas("linear") == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    half = 0.2 * 2**-0.5
+    assert etas("cosine") == pytest.approx([0.4, 0.2 + half, 0.2, 0.2 - half])
+    assert etas("constant") == etas("steps") == [0.4] * 4
+
+
+def test_a_round_after_the_last_one_has_no_step_backwards() -> None:
+    for schedule in ("linear", "cosine"):
+        late = Still(0.4, lr_schedule=schedule, rounds=4)
+        assert late.eta(5) == late.eta(9) == pytest.approx(0)
+
+
+def test_a_schedule_over_all_rounds_needs_their_number() -> None:
+    with pytest.raises(InputError, match="needs the number of rounds"):
+        Still(0.4, lr_schedule="linear").eta(1)
+
+
+def test_the_experiment_says_how_many_rounds_there_are() -> None:
+    experiment = Experiment(algorithm="decor", rounds=7, lr=0.5, lr_schedule="linear")
+    assert make_algorithm(experiment.resolved()).rounds == 7
+    given = Experiment(algorithm=DPSGD(0.5, lr_schedule="linear"), rounds=7)
+    assert make_algorithm(given.resolved()).eta(7) == pytest.approx(0.5 / 7)
+
+
+def test_factors_beside_another_schedule_are_refused() -> None:
+    with pytest.raises(InputError, match=r"lr_decay is for lr_schedule 'steps'"):
+        Still(0.4, lr_schedule="cosine", lr_decay=0.5)
+    with pytest.raises(InputError, match="Unknown lr_schedule 'liner'"):
+        Still(0.4, lr_schedule="liner")
+
+
+def test_a_schedule_is_nothing_that_theorem2_knows() -> None:
+    assert not Still(0.4, lr_schedule="linear").steady
+    (said,) = Still(0.4, lr_schedule="linear").beyond_theorem2
+    assert "smaller over time" in said
 
 
 def test_an_algorithm_is_frozen_and_equal_to_its_twin() -> None:

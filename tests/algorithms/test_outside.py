@@ -22,7 +22,7 @@ import dpdl as package
 from dpdl import algorithms
 from dpdl.algorithms import outside
 from dpdl.experiment.experiment import load
-from dpdl.report.options import page
+from dpdl.pages.options import page
 from dpdl.studies import search
 from tests.commands import dpdl as command
 

@@ -146,7 +146,7 @@ def test_largest_batch_is_exceeded_as_rarely_as_it_says() -> None:
     from scipy.stats import binom
 
     for batch, said, failure in ((216, 6000, 1e-12), (20, 100, 1e-3), (1, 10, 0.01)):
-        largest = largest_batch(batch, said, failure)
+        largest = largest_batch(batch / said, said, failure)
         others = most_records(said)
         assert (
             binom.sf(largest - 1, others, batch / said)
@@ -154,5 +154,5 @@ def test_largest_batch_is_exceeded_as_rarely_as_it_says() -> None:
             < binom.sf(largest - 2, others, batch / said)
         )
     assert (
-        largest_batch(100, 100, 1e-9) == 111
+        largest_batch(1.0, 100, 1e-9) == 111
     )  # all of them, and the record in question

@@ -126,3 +126,15 @@ def test_kinds_of_rounds_with_a_grid_that_fits_them_together() -> None:
     assert both == pytest.approx(
         losses.epsilon((Rounds(50.0, 0.001, 40_000),), DELTA, "add-remove"), rel=3e-3
     )
+
+
+@pytest.mark.parametrize("sigma", [0.7325, 0.735, 0.7375])
+def test_losses_at_the_end_of_the_doubles_are_counted_without_a_word(
+    sigma: float,
+) -> None:
+    """Warnings are errors here; what the library divides overflows for an epsilon near 700."""
+    rounds = (0.7, sigma, 0.8)
+    found = [
+        losses.epsilon((Rounds(one, 0.5, 2000),), DELTA, "add-remove") for one in rounds
+    ]
+    assert found == sorted(found, reverse=True) and 600 < found[1] < 800

@@ -18,6 +18,7 @@ from dpdl.errors import InputError
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.accounting import Effect, Step, epsilon
 from dpdl.privacy.clip import PerChunk, PerSample, Unclipped
+from dpdl.privacy.declared import largest_batch
 from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Reproducible
@@ -54,6 +55,20 @@ def test_there_is_one_batch_size_and_everything_follows_from_it() -> None:
         assert m.std == 3.0 * 2.0 / size
         assert m.sensitivity == 2.0 / size
         assert m.step(0, Effect(1.0)).rate == m.sampling.rate(0) == min(1, size / 100)
+
+
+def test_a_share_is_accounted_for_at_its_own_rate() -> None:
+    """B / D_i of a small agent would be a rate of 0.5, of a large one 0.05."""
+    shared = replace(HONEST, sampling=Poisson.at_rate(0.1, (100, 20, 200)))
+    assert shared.batch_size == 11 and shared.sensitivity == 2.0 / 11
+    steps = [shared.step(agent, Effect(3.0)) for agent in range(3)]
+    assert [step.rate for step in steps] == [0.1] * 3
+    one = Step(3.0, 10, 100)
+    for step in steps:
+        assert epsilon([(step, 10)], 1e-5) == epsilon([(one, 10)], 1e-5)
+    assert shared.largest_batch(1e-9) == max(
+        largest_batch(0.1, records, 1e-9) for records in (100, 20, 200)
+    )
 
 
 def test_the_gradient_is_a_mean_over_the_batch_size_that_is_sampled() -> None:
@@ -202,7 +217,8 @@ def calls_of(name: str) -> list[str]:
 
 
 def test_only_the_mechanism_makes_a_step() -> None:
-    assert calls_of("Step") == ["privacy/mechanism.py"]
+    reads_it_back = "folder/data_ledger_entries.py"  # a step that was stored
+    assert calls_of("Step") == [reads_it_back, "privacy/mechanism.py"]
 
 
 WORDS = {"clip_unit", "sampling", "randomness", "noise", "noise_split", "compress"}
@@ -213,6 +229,10 @@ EDGE = {
     "experiment/experiment.py": "checks what was asked for",
     "folder/ledger_lines.py": "reads the header of a ledger",
     "folder/verify.py": "reads the experiment beside a ledger of format 1",
+    "folder/data_ledger_place.py": "refuses runs whose noise protects nothing",
+    "training/ledger_choice.py": "finds the ledger of a run that protects records",
+    "peer/agreed_options.py": "refuses manifests whose noise protects nothing",
+    "peer/proposed_experiment.py": "refuses proposals whose noise protects nothing",
 }
 """Where an option's word is compared, and what for."""
 

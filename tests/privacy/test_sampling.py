@@ -54,6 +54,24 @@ def test_rate_is_that_of_the_declared_number_and_at_most_one() -> None:
     assert np.mean(drawn) == pytest.approx(55, rel=0.03)
 
 
+def test_a_share_is_the_rate_of_every_agent_and_b_that_of_the_mean_number() -> None:
+    sampling = Poisson.at_rate(0.2, (100, 200, 30))
+    assert sampling.batch_size == 22
+    assert [sampling.rate(agent) for agent in range(3)] == [0.2] * 3
+    for agent, records in enumerate((100, 200, 30)):
+        drawn = [
+            len(sampling.draw(records, Reproducible(1), t, agent)) for t in range(400)
+        ]
+        assert np.mean(drawn) == pytest.approx(0.2 * records, rel=0.05)
+    assert Poisson.at_rate(0.001, (30,)).batch_size == 1
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, 1.1, math.nan])
+def test_a_share_beyond_all_records_is_refused(share: float) -> None:
+    with pytest.raises(InputError, match="rate must be above 0 and at most 1"):
+        Poisson(8, (100,), share)
+
+
 @KINDS
 def test_a_draw_is_ascending_and_belongs_to_its_round_and_agent(kind) -> None:
     sampling, randomness = kind(20, (100, 100)), Reproducible(7)

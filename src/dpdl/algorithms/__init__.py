@@ -10,14 +10,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 
 from dpdl.algorithms import outside
+from dpdl.algorithms.admm import ADMM
 from dpdl.algorithms.async_dpsgd import AsyncDPSGD
-from dpdl.algorithms.base import Algorithm, Calibration, Info, State, StepShown
+from dpdl.algorithms.base import (
+    Algorithm,
+    Calibration,
+    Info,
+    LinkNoise,
+    State,
+    StepShown,
+)
 from dpdl.algorithms.cga import CGA
 from dpdl.algorithms.compression import Compressed
+from dpdl.algorithms.concord import Concord
+from dpdl.algorithms.corn import CorNDSGD
 from dpdl.algorithms.decor import Decor
 from dpdl.algorithms.dfedsam import DFedSAM
 from dpdl.algorithms.dpdl import DPDL, SoundDPDL
 from dpdl.algorithms.dpsgd import DMSGD, DPSGD
+from dpdl.algorithms.epidemic import Epidemic
+from dpdl.algorithms.exact_diffusion import ExactDiffusion
 from dpdl.algorithms.gradient_tracking import GradientTracking
 from dpdl.algorithms.gut import GUT
 from dpdl.algorithms.momentum_tracking import MomentumTracking
@@ -25,6 +37,7 @@ from dpdl.algorithms.muffliato import Muffliato
 from dpdl.algorithms.netfleet import NetFleet
 from dpdl.algorithms.ngm import NGM
 from dpdl.algorithms.pdsl import PDSL
+from dpdl.algorithms.porter import Porter
 from dpdl.algorithms.qg_momentum import QGMomentum
 from dpdl.errors import InputError, unknown
 from dpdl.objects import cause
@@ -117,6 +130,12 @@ NAMES = {
         (step(0.75),),
     ),
     "decor": Named(Decor, "dp-dpsgd with noise that cancels between neighbours"),
+    "concord": Named(
+        Concord, "noise that cancels between pairs, and exact agreement on the gradient"
+    ),
+    "corn-dsgd": Named(
+        CorNDSGD, "noise that cancels between any two agents, shaped for the graph"
+    ),
     "dp-dmsgd": Named(
         DMSGD, "DPDL with the own gradient instead of the calibrated ones"
     ),
@@ -140,6 +159,14 @@ NAMES = {
     "async-dpsgd": Named(
         AsyncDPSGD, "one random agent a round, averaging with one neighbour"
     ),
+    "exact-diffusion": Named(
+        ExactDiffusion, "D-PSGD that takes the step before back: exact diffusion, D^2"
+    ),
+    "epidemic": Named(
+        Epidemic, "step, then averaging with neighbours drawn anew in every round"
+    ),
+    "porter": Named(Porter, "gradient tracking that sends signs of differences"),
+    "dp-admm": Named(ADMM, "linearised ADMM: a primal and a dual step a round"),
 }
 
 
@@ -190,6 +217,7 @@ def make(name: str, values: Mapping[str, Value]) -> Algorithm:
 
 
 __all__ = [
+    "ADMM",
     "CGA",
     "DMSGD",
     "DPDL",
@@ -201,14 +229,20 @@ __all__ = [
     "Algorithm",
     "AsyncDPSGD",
     "Calibration",
+    "Concord",
+    "CorNDSGD",
     "DFedSAM",
     "Decor",
+    "Epidemic",
+    "ExactDiffusion",
     "GradientTracking",
     "Info",
+    "LinkNoise",
     "MomentumTracking",
     "Muffliato",
     "Named",
     "NetFleet",
+    "Porter",
     "QGMomentum",
     "SoundDPDL",
     "State",

@@ -41,6 +41,8 @@ from dpdl.privacy.threats import EAVESDROPPER, FINAL_MODEL, ONE_NEIGHBOUR, Threa
 
 KAPPA = 0.7581
 """Lipschitz constant of x -> x / (1 + exp(cos(r, x))): a proven bound; 1/2 is attainable."""
+TINY = 1e-5
+"""Below this mu, a probability of almost one half has lost the digits that count."""
 LARGEST = 1e9
 """The noise multiplier beyond which none is looked for: a model may be too small for any."""
 MANY = 10**6
@@ -214,10 +216,26 @@ def dominating(mu: float, remainder: float) -> float:
     if not math.isfinite(remainder):
         return math.inf
     simple = mu + 2 * remainder / mu
+    if mu < TINY:
+        return min(simple, _dominating_tiny(mu, remainder))
     apart = math.exp(log_ndtr(-remainder / mu - mu / 2)) + math.exp(
         log_ndtr(remainder / mu - mu / 2) - remainder
     )
     return min(simple, -2 * float(ndtri(apart / 2))) if apart > 0 else simple
+
+
+def _dominating_tiny(mu: float, remainder: float) -> float:
+    """The first of these bounds without the difference of two numbers that are almost equal.
+
+    With a = R / mu the divergence at epsilon = 0 is Phi(a + mu/2) - Phi(a - mu/2), which is at most
+    mu phi(a - mu/2), plus (1 - e^-R) Phi(a - mu/2).
+    """
+    from scipy.special import erfinv, ndtr
+
+    at = remainder / mu - mu / 2
+    density = math.exp(-(max(at, 0.0) ** 2) / 2) / math.sqrt(2 * math.pi)
+    apart = mu * density - math.expm1(-remainder) * float(ndtr(at))
+    return 2 * math.sqrt(2) * float(erfinv(apart)) if apart < 1 else math.inf
 
 
 def shortest(entries: int, failure: float) -> float:

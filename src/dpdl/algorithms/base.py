@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dpdl.algorithms.disclosure import Disclosure
+from dpdl.errors import InputError, unknown
 from dpdl.options import (
     ABOVE_ZERO,
     AT_LEAST_ONE,
@@ -71,6 +72,15 @@ class Calibration(NamedTuple):
     exact: bool  # neither weight decay nor a changing step size
 
 
+class LinkNoise(NamedTuple):
+    """Noise that two agents share: one adds what the other subtracts."""
+
+    factor: float  # c: its deviation over that of an agent's own noise, or the largest of them
+    alone: bool  # whether nothing else is added to the perturbed gradient that it hides
+    most: int  # with how many others an agent shares some, at most
+    least: float | None = None  # the smallest c above 0, if pairs differ
+
+
 class Algorithm(ABC):
     """One way to learn together, as a frozen dataclass. Its fields are its options.
 
@@ -112,6 +122,10 @@ class Algorithm(ABC):
     """Whether a round ends with mixing the models: where W has equal rows, all are equal then."""
     calibrates: ClassVar[bool] = False
     """Whether its momenta carry gradients that were calibrated as DPDL does."""
+    agrees: ClassVar[bool] = False
+    """Whether its agents can agree on the mean of what they perturbed: see `agreed`."""
+    coalitions_anywhere: ClassVar[bool] = False
+    """Whether `neighbours:K` counts any K agents, and not only K neighbours of one."""
     sends_unnoised: ClassVar[bool] = False
     """Whether something that leaves contains a gradient without noise of its own."""
     in_theorem2: ClassVar[bool] = False
@@ -123,6 +137,18 @@ class Algorithm(ABC):
     example: ClassVar[Mapping[str, Value]] = {}
     """Values for options whose defaults it refuses, so that tests and tables can run it."""
 
+    def agreed(
+        self,
+        x: Tensor,
+        batches: Sequence[Batch],
+        net: Net,
+        grad: PrivateGradient,
+        t: int,
+        channel: str,
+    ) -> tuple[Tensor, Info]:
+        """The mean of all agents' perturbed gradients, known to each of them; if it `agrees`."""
+        raise InputError(f"Agents of {type(self).__name__} do not agree on a mean.")
+
     # ------------------------------------------------------------------ questions
     def check(self, graph: Graph) -> None:  # noqa: B027
         """Refuse, by an `InputError`, a graph that the algorithm cannot serve."""
@@ -130,6 +156,22 @@ class Algorithm(ABC):
     @property
     def needs_shared_seed(self) -> str | None:
         """Why all agents must know the seed, which rules out secure noise; None: they need not."""
+        return None
+
+    def link_noise(self, graph: Graph) -> LinkNoise | None:
+        """What `PrivateGradient.paired` is asked for; None: it is not."""
+        return None
+
+    def rejoined(self, x: Tensor) -> State:
+        """The state of agents that go on without another one; models may be a round apart."""
+        return self.init(x)
+
+    def conspirators(self, graph: Graph) -> tuple[int, ...]:
+        """Sizes of coalitions that every run says an epsilon for, beside one neighbour."""
+        return ()
+
+    def imprecise(self, graph: Graph, bytes_each: int) -> str | None:
+        """A sentence on why numbers of so many bytes are too short for it; None: they are not."""
         return None
 
     @property
@@ -199,9 +241,22 @@ def local_steps_option() -> Any:
     )
 
 
+SCHEDULES = ("constant", "cosine", "linear", "steps")
+"""How a step size may change over a run."""
+
+
 @dataclass(frozen=True)
 class Stepped(Algorithm):
-    """eta_t = lr lr_decay^floor((t - 1) / lr_decay_every), and weight decay."""
+    """Steps of size eta_t, by a schedule over the T rounds of the run, and weight decay.
+
+        steps      eta_t = lr lr_decay^floor((t - 1) / lr_decay_every)
+        linear     eta_t = lr (T - t + 1) / T
+        cosine     eta_t = lr (1 + cos(pi (t - 1) / T)) / 2
+        constant   eta_t = lr
+
+    Where a run is given more rounds, T is the new number from there on. It is public, so that no
+    schedule gives anything away.
+    """
 
     lr: float = option(
         0.1,
@@ -211,12 +266,19 @@ class Stepped(Algorithm):
         by="data set",
     )
     _: KW_ONLY
+    lr_schedule: str = option(
+        "steps",
+        "how the step size goes down; 'linear' and 'cosine': to 0 over all rounds; "
+        "'steps': by lr_decay",
+        names=SCHEDULES,
+    )
     lr_decay: float = option(
         1.0, "factor on the step size", check=DECAY, search=Range(0.8, 1)
     )
     lr_decay_every: int = option(
         30, "rounds between two such factors", check=AT_LEAST_ONE
     )
+    rounds: int = 0  # T, set from the experiment; 0: not known
     weight_decay: float = option(
         0.0,
         "weight decay, added to the gradient of the step",
@@ -224,11 +286,28 @@ class Stepped(Algorithm):
         search=Range(1e-6, 1e-2, log=True),
     )
 
+    def __post_init__(self) -> None:
+        self.check_steps()
+
+    def check_steps(self) -> None:
+        """Refuse factors that no schedule would use."""
+        if self.lr_schedule not in SCHEDULES:
+            raise unknown("lr_schedule", self.lr_schedule, SCHEDULES)
+        if self.lr_decay != 1 and self.lr_schedule != "steps":
+            raise InputError(
+                f"lr_decay is for lr_schedule 'steps'; with {self.lr_schedule!r} it must be 1."
+            )
+
+    @property
+    def steady(self) -> bool:
+        """Whether all steps have the same size."""
+        return self.lr_decay == 1 and self.lr_schedule in ("steps", "constant")
+
     @property
     def beyond_theorem2(self) -> tuple[str, ...]:
         """Steps that become smaller, and weight decay."""
         found = []
-        if self.lr_decay != 1:
+        if not self.steady:
             found.append(
                 "The theorem has one step size; this run made it smaller over time. "
                 "The first one is used."
@@ -238,8 +317,22 @@ class Stepped(Algorithm):
         return tuple(found)
 
     def eta(self, t: int) -> float:
-        """The step size of round t."""
+        """The step size of round t = 1, 2, ..., T."""
+        if self.lr_schedule in ("linear", "cosine"):
+            return self.lr * self._left(t)
         return self.lr * self.lr_decay ** ((t - 1) // self.lr_decay_every)
+
+    def _left(self, t: int) -> float:
+        """The share of lr that a schedule over all rounds leaves in round t."""
+        if not self.rounds:
+            raise InputError(
+                f"lr_schedule {self.lr_schedule!r} needs the number of rounds: give it to "
+                "the experiment, or to the algorithm as rounds."
+            )
+        over = min(t - 1, self.rounds) / self.rounds
+        if self.lr_schedule == "linear":
+            return 1 - over
+        return (1 + math.cos(math.pi * over)) / 2
 
     def own_gradient(
         self,

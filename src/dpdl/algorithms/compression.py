@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from dpdl.algorithms.base import Algorithm, Info, State
+from dpdl.algorithms.base import Algorithm, Info, LinkNoise, State
 from dpdl.algorithms.disclosure import Disclosure, Setting
 from dpdl.errors import InputError
 from dpdl.parallel import each
@@ -83,6 +83,22 @@ class Compressed(Algorithm):
     def needs_shared_seed(self) -> str | None:
         """As without compression."""
         return self.algorithm.needs_shared_seed
+
+    def link_noise(self, graph: Graph) -> LinkNoise | None:
+        """As without compression."""
+        return self.algorithm.link_noise(graph)
+
+    def rejoined(self, x: Tensor) -> State:
+        """As without compression."""
+        return self.algorithm.rejoined(x)
+
+    def conspirators(self, graph: Graph) -> tuple[int, ...]:
+        """As without compression."""
+        return self.algorithm.conspirators(graph)
+
+    def imprecise(self, graph: Graph, bytes_each: int) -> str | None:
+        """As without compression."""
+        return self.algorithm.imprecise(graph, bytes_each)
 
     @property
     def unproven_because(self) -> str | None:

@@ -12,9 +12,11 @@ This is DECOR (Allouah, Koloskova, El Firdoussi, Jaggi, Guerraoui, The Privacy P
 Noise in Decentralized Learning, 2024) with the accountant of this project and an optional momentum,
 which stays local.
 
-Nobody but i and j may know z^{ij}. Here it is drawn from the seed of the simulation; agents of
-different organisations would agree on a key per link first, on a channel that nobody else hears. It
-gives no protection against anyone who knows it: see `PairedNoise`.
+Nobody but i and j may know z^{ij}. In a simulation it is drawn from the seed. With secure
+randomness both ends draw it from a key that they alone have: in one process from one that is
+forgotten after both have used it, between organisations from one that they agree on
+(`privacy/links.py`). It gives no protection against anyone who knows it: see `SecretNoise`, here
+with a secret for every link.
 """
 
 from __future__ import annotations
@@ -23,14 +25,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from dpdl.algorithms.base import Info
-from dpdl.algorithms.disclosure import PairedNoise
+from dpdl.algorithms.base import Info, LinkNoise
 from dpdl.algorithms.dpsgd import DPSGD
+from dpdl.algorithms.secrets import SecretNoise
 from dpdl.options import AT_LEAST_ZERO, option
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from dpdl.graph import Graph
     from dpdl.net import Net
     from dpdl.privacy.gradient import PrivateGradient
     from dpdl.types import Batch
@@ -47,12 +50,18 @@ class Decor(DPSGD):
         check=AT_LEAST_ZERO,
     )
 
-    needs_shared_seed = "neighbours have no common secret yet"
+    caveat = "The noise of a link is a secret of its two ends, and hides nothing from either."
+    coalitions_anywhere = True
 
     @property
-    def disclosure(self) -> PairedNoise:
+    def disclosure(self) -> SecretNoise:
         """What a listener who lacks the secrets of some links can solve for."""
-        return PairedNoise(self.correlation)
+        return SecretNoise("links", self.correlation)
+
+    def link_noise(self, graph: Graph) -> LinkNoise:
+        """That of c; weight decay is added to a gradient before it."""
+        alone, most = self.weight_decay == 0, int(graph.degrees.max())
+        return LinkNoise(self.correlation, alone, most)
 
     def own_gradient(
         self,

@@ -8,7 +8,6 @@ accountant believes it, so it is derived here.
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -194,49 +193,6 @@ class CrossGradients(EveryRound):
             "computed from |N_i| Gaussian releases on one draw, all but one of them sent "
             "as they are"
         )
-
-
-@final
-@dataclass(frozen=True)
-class PairedNoise(EveryRound):
-    """One perturbed gradient per agent, with noise beside it that cancels between neighbours.
-
-    A listener hears all gradients of a round at once. Those whose secrets it lacks have, entry by
-    entry, noise of covariance sigma^2 (I + c^2 L): L is the Laplacian of the links between them. A
-    record moves one of them by at most C / B, so it is as well hidden as in one release with
-    sigma_eff^-2 = ((I + c^2 L)^-1)_ii sigma^-2. That is between 1 / n, for large c and n agents
-    whose links hold together, and 1, for one whose neighbours all tell what they know.
-    """
-
-    correlation: float  # c
-
-    def exposure(self, graph: Graph, agent: int, threat: Threat) -> float:
-        """Coalitions know the noise of their links, and are taken to hear everything as well."""
-        around = [int(j) for j in graph.neighbours(agent) if j != agent]
-        k = threat.neighbours if threat.kind == "neighbours" else 0
-        if k >= len(around) or math.comb(len(around), k) > MOST_COALITIONS:
-            return 1.0  # no neighbour's secret is left: the agent's own noise alone
-        return max(
-            self._against(graph, agent, J) for J in itertools.combinations(around, k)
-        )
-
-    def proof(self, threat: Threat) -> str:
-        """Exact for who has no secret: all gradients of a round follow from the models."""
-        if threat.kind == "neighbours":
-            return (
-                "upper bound: Laplacian of the links outside the worst K, who hear "
-                "everything as well"
-            )
-        return "exact: Laplacian of hidden links"
-
-    def _against(self, graph: Graph, i: int, J: tuple[int, ...]) -> float:
-        left = [j for j in range(len(graph)) if j not in J]
-        links = (graph.W[np.ix_(left, left)] > 0).astype(float)
-        np.fill_diagonal(links, 0.0)
-        laplacian = np.diag(links.sum(axis=1)) - links
-        hidden = np.linalg.inv(np.eye(len(left)) + self.correlation**2 * laplacian)
-        at = left.index(i)
-        return float(hidden[at, at])
 
 
 @final

@@ -97,7 +97,7 @@ class Calibrated(Stepped, ABC):
     @property
     def calibration(self) -> Calibration:
         """What undoes the update."""
-        exact = self.weight_decay == 0 and self.lr_decay == 1
+        exact = self.weight_decay == 0 and self.steady
         noisy = not self.sends_unnoised
         return Calibration(self.alpha, self.momentum, self.lr, noisy, exact)
 

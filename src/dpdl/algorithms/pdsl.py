@@ -82,6 +82,7 @@ class PDSL(Stepped):
     example: ClassVar[Mapping[str, Value]] = {"validation": 100}
 
     def __post_init__(self) -> None:
+        self.check_steps()
         if self.validation < 1:
             raise InputError(NO_RECORDS)
 

@@ -2,7 +2,7 @@
 
 The DPDL paper assumes a symmetric, doubly stochastic W with max(|λ_2|, |λ_N|) <= sqrt(rho) < 1. A
 connected pattern with a positive diagonal has that property, and `Graph` refuses everything else.
-Only `pair`, a graph for one moment, need not be connected.
+Only a graph for one moment (`moment`, `pair`) need not be connected.
 """
 
 from __future__ import annotations
@@ -126,8 +126,7 @@ class Graph:
 def pair(agents: int, a: int, b: int | None) -> Graph:
     """The graph of one moment: a and b meet with weight 1/2, all others keep to themselves.
 
-    The one graph that need not be connected: many such moments connect what one of them does not.
-    It is symmetric and doubly stochastic by construction. Without b, and when b is a, nobody meets.
+    Without b, and when b is a, nobody meets.
     """
     for i in (a, a if b is None else b):
         if not 0 <= i < agents:
@@ -135,20 +134,22 @@ def pair(agents: int, a: int, b: int | None) -> Graph:
                 f"There is no agent {i}: agents are numbered 0 to {agents - 1}."
             )
     W = np.eye(agents)
-    edges = {(i, i) for i in range(agents)}
     if b is not None and b != a:
         W[[a, b, a, b], [a, b, b, a]] = 0.5
-        edges |= {(a, b), (b, a)}
-    # As `Graph(W)`, but without the check that the graph is connected.
+    return moment(W, "pair")
+
+
+def moment(W: Matrix, name: str = "moment") -> Graph:
+    """The graph of one moment, which need not be connected: many connect what one does not.
+
+    W must be symmetric and doubly stochastic by construction; nothing is checked.
+    """
     graph = object.__new__(Graph)
-    order = sorted(edges, key=lambda edge: edge[::-1])
-    values = {
-        "W": _frozen(W),
-        "name": "pair",
-        "edges": _frozen(np.array(order, dtype=np.int64)),
-    }
-    for name, value in values.items():
-        object.__setattr__(graph, name, value)
+    hosts, askers = np.nonzero(W)
+    edges = np.stack([askers, hosts], axis=1).astype(np.int64)
+    values = {"W": _frozen(W), "name": name, "edges": _frozen(edges)}
+    for key, value in values.items():
+        object.__setattr__(graph, key, value)
     return graph
 
 

@@ -56,6 +56,7 @@ class Step:
     adaptive: bool = (
         False  # several releases on one draw; later ones depend on earlier ones
     )
+    share: float | None = None  # the rate, where it is not B / D_i
 
     def __post_init__(self) -> None:
         """Refuse what is no step; sigma may be 0 (no guarantee) or infinite (no release)."""
@@ -69,6 +70,10 @@ class Step:
             raise InputError(
                 f"A fixed-size batch of {self.batch} cannot be drawn from {self.records} records."
             )
+        if self.share is not None and (self.fixed or not 0 < self.share <= 1):
+            raise InputError(
+                f"share must be a rate above 0 and at most 1, not {self.share}."
+            )
         if not 0 <= self.lost <= 1:
             raise InputError(
                 f"lost must be a probability from 0 to 1, not {self.lost}."
@@ -77,11 +82,15 @@ class Step:
     @property
     def rate(self) -> float:
         """The probability q that a record takes part."""
+        if self.share is not None:
+            return self.share
         return min(1.0, self.batch / self.records)
 
 
 Steps = Sequence[tuple[Step, int]]
 """Steps with how often each happened."""
+Beside = tuple[tuple[Step, int], ...]
+"""The same, of what is released beside the rounds."""
 
 
 def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
@@ -107,11 +116,17 @@ def epsilon(steps: Steps, delta: float, relation: str = "add-remove") -> float:
 
 @lru_cache(maxsize=1024)
 def calibrate(
-    target: float, delta: float, step: Step, rounds: int, relation: str = "add-remove"
+    target: float,
+    delta: float,
+    step: Step,
+    rounds: int,
+    relation: str = "add-remove",
+    beside: Beside = (),
 ) -> float:
     """The effective noise multiplier that spends at most `target` in `rounds` such steps.
 
-    All of `step` counts but its sigma. The result is at most a part in 2,000 too large; its epsilon
+    Other steps, `beside` them, are paid out of the same target. All of `step` counts but
+    its sigma. The result is at most a part in 2,000 too large; its epsilon
     was computed, and is not above the target.
     """
     if not 0 < target < math.inf or rounds < 1:
@@ -121,7 +136,8 @@ def calibrate(
         )
 
     def spent(sigma: float) -> float:
-        return epsilon([(replace(step, sigma=sigma), rounds)], delta, relation)
+        own = (replace(step, sigma=sigma), rounds)
+        return epsilon([own, *beside], delta, relation)
 
     # Epsilon falls nearly as a power of sigma: in logarithms a line meets it in a few steps.
     high = 1.0

@@ -82,16 +82,15 @@ def most_records(declared: int) -> int:
 
 
 @lru_cache(maxsize=1024)
-def largest_batch(batch_size: int, declared: int, failure: float) -> int:
+def largest_batch(rate: float, declared: int, failure: float) -> int:
     """The size that a Poisson batch of an agent exceeds with probability `failure` at most.
 
-    The agent declares so many records. One more than it has is counted: the record whose presence
-    is in question.
+    The agent declares so many records, each of which takes part at this rate. One more than it has
+    is counted: the record whose presence is in question.
     """
     from scipy.special import bdtrc
 
     most = most_records(declared)
-    rate = min(1.0, batch_size / declared)
     if rate >= 1:
         return most + 1
     low, high = 0, most  # P(more than high) = 0

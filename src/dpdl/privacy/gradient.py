@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -17,6 +18,7 @@ from dpdl.parallel import each
 from dpdl.privacy.clip import Clipped
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Randomness
+from dpdl.privacy.pair_noise import summing_to_zero
 from dpdl.rows import first_equal
 from dpdl.types import Batch, Model, Sent, Visits
 
@@ -133,31 +135,58 @@ class PrivateGradient:
         each(perturb, range(len(rows)))
         return out
 
-    def paired(self, rows: Tensor, visits: Visits, factor: float, t: int) -> Tensor:
+    def paired(
+        self, rows: Tensor, visits: Visits, factor: float | np.ndarray, t: int
+    ) -> Tensor:
         """The rows of the agents hosted here, with the noise of their links.
 
         On every link one end adds what the other subtracts. The deviation is `factor` times that of
-        an agent's own noise. Both ends draw it from one key; nothing is sent.
+        an agent's own noise: a number, or one for every link, [i, j]. Both ends draw it from one
+        key; nothing is sent. The rows must be perturbed, and have nothing else added to them:
+        secure noise refuses others.
         """
-        if not self.std * factor:
+        if not self.std * np.max(factor):
             return rows
+        c = np.asarray(factor)
         out = rows.clone()
         links: dict[int, list[tuple[int, int]]] = {}
         for (i, j), row in zip(
             visits.edges.tolist(), visits.host.tolist(), strict=True
         ):
-            if i != j:
+            if i != j and (c if c.ndim == 0 else c[i, j]):
                 links.setdefault(row, []).append((i, j))
 
         def perturb(row: int) -> None:
             for i, j in links[row]:
-                std = factor * self.std if j < i else -factor * self.std
-                self.randomness.perturb(
-                    out[row], std, "link", t, min(i, j), max(i, j), into=out[row]
+                size = float(c if c.ndim == 0 else c[i, j]) * self.std
+                std = size if j < i else -size
+                ends = min(i, j), max(i, j)
+                self.randomness.pair(
+                    out[row], std, self.std, "link", t, *ends, into=out[row]
                 )
 
         each(perturb, links)
         return out
+
+    def shared(
+        self,
+        rows: Tensor,
+        agents: Tensor,
+        secrets: npt.NDArray[np.bool_],
+        factor: float,
+        t: int,
+    ) -> Tensor:
+        """The rows of `agents`, with the noise of all their pairs that have a secret, by [i, j].
+
+        As `paired`; by fewer draws where all have secrets and the randomness is `pooled`.
+        """
+        complete = secrets.sum() == len(secrets) * (len(secrets) - 1)
+        if complete and getattr(self.randomness, "pooled", False):
+            std = factor * self.std
+            return summing_to_zero(self.randomness, rows, agents, len(secrets), std, t)
+        host, other = torch.from_numpy(secrets[agents.numpy()]).nonzero().T
+        visits = Visits(torch.stack([other, agents[host]], dim=1), host)
+        return self.paired(rows, visits, factor, t)
 
     def asked(
         self,

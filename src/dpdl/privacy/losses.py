@@ -19,6 +19,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from dpdl.privacy import group, renyi
 from dpdl.privacy.renyi import Rounds
 
@@ -31,6 +33,8 @@ WORTH = 0.99  # what replaces the value on a default grid is smaller by this fac
 MOST_POINTS = 300_000  # of a grid: about two seconds
 MOST_ROUNDS = 10_000_000  # that are convolved: about half a minute
 FINEST = 1e-7  # a grid finer than this drowns in rounding
+OVERFLOWING = (650.0, 750.0)  # epsilons between which exp(epsilon) leaves the doubles
+CLOSE = 1e-3  # how far above the smallest one such an epsilon may be
 NOISE = 1e-15  # what double precision can change in delta, per convolution
 
 
@@ -95,7 +99,23 @@ def _on_grid(
     room = delta if 1000 * noise < delta else delta - noise
     if room <= 0:
         return math.inf
-    return float(_distribution(rounds, relation, grid).get_epsilon(room))
+    distribution = _distribution(rounds, relation, grid)
+    with np.errstate(over="ignore"):
+        found = float(distribution.get_epsilon(room))
+    return found if found < math.inf else _by_bisection(distribution, room)
+
+
+def _by_bisection(distribution: Any, delta: float) -> float:
+    """For an epsilon near 720, whose exponential the library divides by; infinity if it is none."""
+    low, high = OVERFLOWING
+    if distribution.get_delta(high) > delta:
+        return math.inf
+    while high - low > CLOSE:
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle) if distribution.get_delta(middle) <= delta else (middle, high)
+        )
+    return high
 
 
 def _without_grid(rounds: tuple[Rounds, ...], delta: float, relation: str) -> float:

@@ -114,6 +114,7 @@ class Mechanism:
             self.sampling.fixed,
             effect.lost,
             adaptive,
+            self.sampling.fraction,
         )
 
     def largest_batch(self, failure: float) -> int:
@@ -121,6 +122,6 @@ class Mechanism:
         if self.sampling.fixed:
             return self.batch_size
         return max(
-            largest_batch(self.batch_size, count, failure)
-            for count in set(self.declared)
+            largest_batch(self.sampling.rate(agent), count, failure)
+            for agent, count in enumerate(self.declared)
         )

@@ -21,6 +21,7 @@ from torch import Tensor
 from dpdl.keys import cipher_key, generator
 from dpdl.native import noise
 from dpdl.privacy.grid import PIECE, perturb_on_grid
+from dpdl.privacy.link_noise import LinkKeys, add_link_noise
 
 __all__ = ["Randomness", "Reproducible", "Secure", "perturb_on_grid"]
 
@@ -46,6 +47,22 @@ class Randomness(Protocol):
         """
         ...
 
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        """Write row + Z to `into`, Z ~ N(0, std^2): the same Z at both ends of a link.
+
+        Where std is below 0, that is row - Z. `where` is a round and the two ends, the lower one
+        first; `own` is the deviation of the noise that the row has.
+        """
+        ...
+
 
 @final
 @dataclass(frozen=True)
@@ -54,6 +71,9 @@ class Reproducible:
 
     seed: int = field(repr=False)  # whoever reads it can subtract the noise
     repeatable = True
+    pooled = (
+        True  # noise of all pairs may be drawn at once: nobody has to know that of one
+    )
 
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
         """From the generator of the key."""
@@ -70,6 +90,18 @@ class Reproducible:
         normals = generator(self.seed, purpose, *where).standard_normal(values.size)
         np.add(values, std * normals, out=out)
 
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        """From the key of the link, which both ends know because all know the seed."""
+        self.perturb(row, std, purpose, *where, into=into)
+
 
 @final
 @dataclass(frozen=True)
@@ -78,10 +110,12 @@ class Secure:
 
     What leaves is a multiple of `grid(std)` whatever was perturbed, and computed from what an ideal
     Gaussian mechanism would send, up to the error of the sampler, which `docs/noise.md` bounds. No
-    bit of it tells more than that.
+    bit of it tells more than that. The two ends of a link find each other in this object: they must
+    be in one process.
     """
 
     repeatable = False
+    links: LinkKeys = field(default_factory=LinkKeys, repr=False, compare=False)
 
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
         """53 random bits each; the address is not used, no stream is ever drawn twice.
@@ -89,10 +123,7 @@ class Secure:
         A coin compared with q shows heads with probability ceil(2^53 q) / 2^53: above q by less
         than 2^-53.
         """
-        words = np.frombuffer(
-            _stream(os.urandom(32), os.urandom(16)).update(bytes(8 * count)), np.uint64
-        )
-        return (words >> np.uint64(11)) * 2.0**-53
+        return uniform_by_key(os.urandom(32), count)
 
     def perturb(
         self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
@@ -101,6 +132,25 @@ class Secure:
         perturb_on_grid(
             os.urandom(32), row.view(-1).numpy(), std, into.view(-1).numpy()
         )
+
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        """Under a key that is used once at each end."""
+        key = self.links.key(purpose, where, std < 0)
+        add_link_noise(key, row.view(-1).numpy(), std, own, into.view(-1).numpy())
+
+
+def uniform_by_key(key: bytes, count: int) -> np.ndarray:
+    """Numbers in [0, 1) of 53 bits each, a function of the 32-byte key."""
+    stream = _stream(key, bytes(16)).update(bytes(8 * count))
+    return (np.frombuffer(stream, "<u8") >> np.uint64(11)) * 2.0**-53
 
 
 def perturb_by_key(

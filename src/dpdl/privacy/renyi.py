@@ -87,11 +87,14 @@ def total(curves: Iterable[tuple[int, Curve]]) -> Curve:
 
 
 def _sampled(rate: float, sigma: float) -> Curve:
+    return np.array([at_order(a, rate, sigma) for a in ORDERS])
+
+
+def at_order(order: int, rate: float, sigma: float) -> float:
+    """The divergence of one order of a round with a Poisson sample, a record added or removed."""
     if rate >= 1:
-        return np.array(ORDERS) / (2 * sigma**2)
-    return np.array(
-        [_log_one_plus(_log_terms(rate, sigma, a)) / (a - 1) for a in ORDERS]
-    )
+        return order / (2 * sigma**2)
+    return _log_one_plus(_log_terms(rate, sigma, order)) / (order - 1)
 
 
 def _log_terms(rate: float, sigma: float, order: int) -> Curve:

@@ -22,19 +22,35 @@ if TYPE_CHECKING:
 class Poisson:
     """Every record takes part with probability B / declared, independently; none may.
 
+    With a `fraction` it is that of every agent, and B is so much of the mean declared number: what
+    all agents' gradients are divided by, so that the mean over agents counts every record alike.
+
     The rate is a public constant: whether a record takes part does not depend on how many others
     there are.
     """
 
     batch_size: int  # B, expected
     declared: tuple[int, ...] = field(repr=False)  # records of every agent
+    fraction: float | None = None  # q of every agent; None: B / declared
     fixed = False
 
     def __post_init__(self) -> None:
         _check(self.batch_size, self.declared)
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise InputError(
+                f"rate must be above 0 and at most 1, not {self.fraction}."
+            )
+
+    @classmethod
+    def at_rate(cls, rate: float, declared: tuple[int, ...]) -> Poisson:
+        """The same share of every agent's records; B is that of their mean number."""
+        mean = sum(declared) / max(1, len(declared))
+        return cls(max(1, round(rate * mean)), declared, rate)
 
     def rate(self, agent: int) -> float:
         """The probability q_i; 1 where fewer than B records are declared."""
+        if self.fraction is not None:
+            return self.fraction
         return min(1.0, self.batch_size / self.declared[agent])
 
     def draw(
@@ -52,6 +68,7 @@ class FixedSize:
 
     batch_size: int  # B
     declared: tuple[int, ...] = field(repr=False)
+    fraction = None
     fixed = True
 
     def __post_init__(self) -> None:

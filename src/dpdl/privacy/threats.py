@@ -2,7 +2,8 @@
 
 - `eavesdropper`: sees every message on every link.
 - `neighbours:K`: K neighbours of an agent that work together, know their own noise and see what
-  they receive; one curious neighbour is `neighbours:1`.
+  they receive; one curious neighbour is `neighbours:1`. Where agents have
+  noise in common (`concord`, `corn-dsgd`, `decor`), they are any K agents.
 - `final-model`: sees models only, in every round. No protection by hidden intermediate models is
   claimed: training is not convex.
 """
