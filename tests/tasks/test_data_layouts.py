@@ -74,7 +74,15 @@ def test_cifar_batch_of_a_wrong_length_is_refused(length: int) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"[1, 2]", b'{"a": 1}', b"[1, 2, 10]", b"[1, 2, true]", b"[1, 2", b"[1,2,2.5]"],
+    [
+        b"[1, 2]",
+        b'{"a": 1}',
+        b"[1, 2, 10]",
+        b"[1, 2, true]",
+        b"[1, 2",
+        b"[1,2,2.5]",
+        b"[" * 10**5,
+    ],
 )
 def test_label_list_that_is_not_n_digits_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):

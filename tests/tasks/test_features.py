@@ -9,10 +9,22 @@ import torch
 
 import dpdl
 from dpdl.errors import InputError
-from dpdl.tasks import features
+from dpdl.tasks import deep_patches, models, patches
 from dpdl.tasks.data import Dataset, load
-from dpdl.tasks.features import for_model, scattered
-from dpdl.tasks.scattering import Scattering, normalised
+from dpdl.tasks.data.form import Form
+from dpdl.tasks.directions import of_length
+from dpdl.tasks.features import (
+    OF_MODEL,
+    PIECE,
+    DeepPatched,
+    Features,
+    Patched,
+    Scattered,
+    for_model,
+    with_features,
+)
+from dpdl.tasks.scattering import GROUPS, Scattering, normalised
+from dpdl.tasks.targets import Classes
 
 
 def tiny(name: str, count: int = 12) -> Dataset:
@@ -20,6 +32,10 @@ def tiny(name: str, count: int = 12) -> Dataset:
     x = torch.randint(0, 256, (count, 1, 16, 16), generator=draw, dtype=torch.uint8)
     y = torch.arange(count) % 3
     return Dataset(name, x, y, x[:4].clone(), y[:4].clone(), 3, mean=(0.5,), std=(0.5,))
+
+
+def scattered(data: Dataset, piece: int = PIECE) -> Dataset:
+    return with_features(data, Scattered(data.form), piece)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +47,7 @@ def test_features_are_those_of_the_transform_in_half_precision() -> None:
     data = tiny("own")
     found = scattered(data)
     expected = normalised(
-        Scattering((1, 16, 16))(data.inputs(data.x, torch.float32)), features.GROUPS
+        Scattering((1, 16, 16))(data.inputs(data.x, torch.float32)), GROUPS
     )
     assert found.shape == (81, 4, 4) and found.x.dtype == torch.float16
     torch.testing.assert_close(
@@ -49,6 +65,46 @@ def kept(folder: Path) -> dict[str, tuple[int, int]]:
 def test_how_records_are_cut_into_pieces_makes_no_difference() -> None:
     whole = scattered(tiny("own"))
     assert torch.equal(whole.x, scattered(tiny("own"), piece=5).x)
+
+
+def colours() -> tuple[torch.Tensor, Form]:
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randint(0, 256, (6, 3, 20, 20), generator=draw, dtype=torch.uint8)
+    return x, Form((3, 20, 20), Classes(2), torch.uint8, (0.5, 0.4, 0.3), (0.5,) * 3)
+
+
+@pytest.mark.parametrize("kind", [Scattered, Patched, DeepPatched])
+def test_features_of_a_record_are_a_function_of_that_record_alone(
+    kind: type[Features],
+) -> None:
+    """To the last bit: otherwise a record would be in more than one gradient."""
+    x, form = colours()
+    other = 255 - x
+    other[0] = x[0]
+    of = kind(form).of
+    assert torch.equal(of(x)[0], of(other)[0])
+    assert torch.equal(of(x)[0], of(x[:1])[0])
+
+
+def test_a_second_layer_stands_beside_and_all_have_one_length() -> None:
+    x, form = colours()
+    features = DeepPatched(form)
+    found = features.of(x)
+    norms = found.double().norm(dim=1)
+    torch.testing.assert_close(norms, torch.full_like(norms, 3.0), rtol=1e-3, atol=0)
+    first = of_length(found[:, :8192].float())
+    wanted = Patched(form).of(x).flatten(1).float()
+    torch.testing.assert_close(first, wanted, rtol=2e-3, atol=1e-5)
+    assert f"version={patches.VERSION}" in features.key
+    assert f"version={deep_patches.VERSION}" in features.key
+
+
+def test_a_name_says_which_features_a_data_set_has() -> None:
+    kinds = set(OF_MODEL.values())
+    for one in kinds:
+        assert [kind for kind in kinds if ("x" + one.suffix).endswith(kind.suffix)] == [
+            one
+        ]
 
 
 @pytest.mark.parametrize("model", ["scatter-linear", "scatter-cnn"])
@@ -120,3 +176,23 @@ def test_digits_are_not_public_enough_to_be_kept(tmp_path: Path) -> None:
     """They are small, and computed faster than read."""
     scattered(load("digits"))
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"text", None])
+def test_features_that_a_disk_damaged_are_computed_again(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    first = scattered(tiny("mnist"))
+    x = first.x.clone()
+    for path in (tmp_path / "cache" / "features").iterdir():
+        half = path.read_bytes()[: path.stat().st_size // 2]
+        path.unlink()
+        path.write_bytes(half if content is None else content)
+    assert torch.equal(scattered(tiny("mnist")).x, x)
+
+
+def test_models_on_features_are_those_that_have_some() -> None:
+    """Named once more without the data sets, which attacks must not need."""
+    assert set(OF_MODEL) == set(models.ON_FEATURES)
+    scattering = {name for name, kind in OF_MODEL.items() if kind is Scattered}
+    assert scattering == set(models.ON_SCATTERING)

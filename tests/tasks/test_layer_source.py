@@ -15,6 +15,8 @@ SHAPES = {
     "mlp": (1, 8, 8),
     "scatter-linear": (81, 7, 7),
     "scatter-cnn": (81, 7, 7),
+    "patch-linear": (512, 4, 4),
+    "deep-patch-linear": (16384,),
 }
 
 

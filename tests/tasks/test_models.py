@@ -100,7 +100,15 @@ def test_a_linear_model_starts_at_zero() -> None:
 
 
 def test_every_named_model_says_what_it_is() -> None:
-    assert set(models.NAMES) == {"lenet", "cnn", "mlp", "scatter-linear", "scatter-cnn"}
+    assert set(models.NAMES) == {
+        "lenet",
+        "cnn",
+        "mlp",
+        "scatter-linear",
+        "scatter-cnn",
+        "patch-linear",
+        "deep-patch-linear",
+    }
     assert all(named.about for named in models.NAMES.values())
 
 

@@ -14,7 +14,9 @@ import dpdl
 from dpdl.errors import InputError
 from dpdl.privacy.clip import PerChunk, PerSample, Unclipped
 from dpdl.tasks import features, models
+from dpdl.tasks.data.form import Form
 from dpdl.tasks.scattering import Scattering
+from dpdl.tasks.targets import Classes
 from dpdl.tasks.task import Task
 from dpdl.types import Batch
 from tests.commands import dpdl as command
@@ -233,9 +235,9 @@ def test_runs_of_a_seed_are_the_same_and_noise_is_that_of_the_accountant() -> No
 
 # ---------------------------------------------------------------- where models are listed
 def test_every_model_on_features_is_given_them() -> None:
-    assert set(features.MODELS) == {
-        name for name in models.NAMES if name.startswith("scatter-")
-    }
+    pixels = Form((3, 32, 32), Classes(10), torch.uint8)
+    given = {name: features.features_of(name, pixels) for name in models.NAMES}
+    assert {name for name, found in given.items() if found} == set(features.OF_MODEL)
 
 
 def test_the_documentation_names_every_model() -> None:

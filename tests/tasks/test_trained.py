@@ -11,7 +11,7 @@ from dpdl.tasks import features, models
 from dpdl.tasks.data import Dataset
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.targets import Classes
-from dpdl.tasks.trained import Trained, takes_features
+from dpdl.tasks.trained import Trained
 
 PIXELS = Form((1, 16, 16), Classes(3), torch.uint8, (0.25,), (0.5,))
 
@@ -41,12 +41,12 @@ def test_pixels_are_scaled_before_the_module_sees_them() -> None:
 def test_features_are_those_that_training_uses() -> None:
     x, y = pixels(6), torch.arange(6) % 3
     data = Dataset("mine", x, y, x, y, 3, PIXELS.mean, PIXELS.std)
-    scattered = features.scattered(data)
+    scattered = features.with_features(data, features.Scattered(data.form))
     module = models.build("scatter-linear", scattered.shape, 3, seed=0)
     nn.init.normal_(module[1].weight, generator=torch.Generator().manual_seed(0))
-    trained = Trained(module, PIXELS, scattered=True)
+    trained = Trained(module, PIXELS, features.Scattered(PIXELS))
     assert torch.equal(trained(x), module(scattered.x.float()))
-    assert takes_features("scatter-linear") and not takes_features("mlp")
+    assert features.features_of("mlp", PIXELS) is None
 
 
 def test_it_is_in_evaluation_mode() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dpdl.training.train import launch
+from dpdl.training.launch import launch
 from dpdl.transport.gloo import gloo
 from tests.conftest import small_data
 from tests.training.links import Links, Tapped

@@ -18,8 +18,8 @@ from dpdl.tasks.data import Dataset
 from dpdl.training import agreement
 from dpdl.training.agreement import agree_in_secret, digest
 from dpdl.training.control import Control
+from dpdl.training.launch import launch
 from dpdl.training.meeting import meet
-from dpdl.training.train import launch
 from dpdl.transport import Post
 from dpdl.transport.threads import run_threads
 from tests.conftest import small_module

@@ -70,7 +70,7 @@ def test_placements_agree() -> None:
 def test_accuracy_is_that_of_the_mean() -> None:
     result = dpdl.train(dpdl.Experiment(**OPTIONS, average=0.5))
     with torch.no_grad():
-        module, data = result.module().eval(), result.plan.data
+        module, data = result.module(), result.plan.data
         right = module(data.inputs(data.x_test, torch.float32)).argmax(1) == data.y_test
     assert result.summary["accuracy"]["average_model"] == pytest.approx(
         float(right.float().mean())

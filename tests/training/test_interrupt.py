@@ -17,7 +17,9 @@ from dpdl.folder.checkpoint import restore
 from dpdl.planning.plan import Plan, plan
 from dpdl.tasks.data import Dataset
 from dpdl.training.interrupt import Interrupted, deadline, interruptible
-from dpdl.training.train import Paused, Result, launch, replan
+from dpdl.training.launch import launch
+from dpdl.training.result import Paused, Result
+from dpdl.training.train import replan
 from tests.conftest import small_module
 from tests.training.small import SMALL, changed, train, without_time
 

@@ -18,7 +18,9 @@ from dpdl.planning.plan import Plan
 from dpdl.privacy.noise import Reproducible
 from dpdl.tasks.data import Dataset
 from dpdl.training.interrupt import Interrupted
-from dpdl.training.train import Result, launch, replan
+from dpdl.training.launch import launch
+from dpdl.training.result import Result
+from dpdl.training.train import replan
 from tests.conftest import small_module
 from tests.training.links import Links, apart, with_rounds
 from tests.training.small import StopAt, changed, planned, train
@@ -26,7 +28,8 @@ from tests.training.small import StopAt, changed, planned, train
 SECURE = sorted(
     name
     for name, a in NAMES.items()
-    if not a.fixed and name not in ("async-dpsgd", "decor")
+    if not a.fixed
+    and name not in ("async-dpsgd", "decor", "concord", "corn-dsgd", "epidemic")
 )
 NEEDED = {"pdsl": {"validation": 20}}
 CANARY = 0.123456789012345678
@@ -67,6 +70,27 @@ def test_only_releases_models_and_public_words_cross(
     run(links.models(planned(blobs, e)), links, out=tmp_path / "run")
     assert len(links.crossed) > 6
     assert links.strangers() == []
+
+
+@pytest.mark.parametrize("name", ["decor", "concord"])
+def test_noise_of_pairs_is_refused_between_processes_without_a_secret(
+    blobs: Dataset, name: str
+) -> None:
+    p = planned(blobs, changed(algorithm=name, randomness="secure", rounds=2))
+    links = Links()
+    with pytest.raises(InputError, match="`dpdl peer` between organisations"):
+        run(p, links)
+    assert links.crossed == []
+
+
+@pytest.mark.parametrize("placement", ["alone", "threads:2", "threads:5"])
+def test_noise_of_links_is_found_by_both_ends_in_one_process(
+    blobs: Dataset, placement: str
+) -> None:
+    p = planned(blobs, changed(algorithm="decor", randomness="secure", rounds=4))
+    for _ in range(2):  # a plan may be run again; its links then have other noise
+        result = launch(p, out=None, placement=placement, watch=None)
+        assert result.models.isfinite().all()
 
 
 def test_of_a_run_that_averages_the_mean_models_cross(

@@ -42,8 +42,8 @@ def test_the_average_and_the_model_of_an_agent_come_back(tmp_path: Path) -> None
     assert accuracy(model, digits) == pytest.approx(result.summary.score.average_model)
     for agent in (None, 0, 2):
         loaded = dpdl.load(str(tmp_path / "run"), agent=agent)
-        expected = result.module(agent).eval()
-        assert not loaded.training
+        expected = result.module(agent)
+        assert not loaded.training and not expected.training
         assert torch.equal(loaded(digits.x_test), expected(digits.x_test))
         same = zip(loaded.module.parameters(), expected.parameters(), strict=True)
         assert all(torch.equal(one, other) for one, other in same)
@@ -71,7 +71,7 @@ def test_own_data_need_not_be_there(tmp_path: Path, monkeypatch) -> None:
     assert model.form.shape == (1, 16, 16)
     seen = result.plan.data.x_test.float()
     stored = torch.from_numpy(x)
-    expected = result.module().eval()(seen)
+    expected = result.module()(seen)
     rows = {tuple(row.tolist()) for row in model(stored).detach()}
     assert {tuple(row.tolist()) for row in expected.detach()} <= rows
 
@@ -87,7 +87,7 @@ def test_sites_need_not_be_there(tmp_path: Path) -> None:
     for file in tmp_path.glob("*.npz"):
         file.unlink()
     x = torch.randn(4, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(dpdl.load(tmp_path / "run")(x), result.module().eval()(x))
+    assert torch.equal(dpdl.load(tmp_path / "run")(x), result.module()(x))
 
 
 # ------------------------------------------------------------------ modules of one's own
@@ -97,7 +97,7 @@ def test_a_module_that_was_given_must_be_given_again(blobs, tmp_path: Path) -> N
         dpdl.load(tmp_path / "run")
     model = dpdl.load(tmp_path / "run", model=small_module(seed=9))
     x = blobs.x_test
-    assert torch.equal(model(x), result.module().eval()(x))
+    assert torch.equal(model(x), result.module()(x))
     with pytest.raises(InputError, match="parameters have other shapes"):
         dpdl.load(tmp_path / "run", model=nn.Linear(2, 3))
 

@@ -180,6 +180,22 @@ def last_of(home: Path) -> Checkpoint:
     return found
 
 
+def test_a_process_says_what_is_wrong_with_its_own_file(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """Nobody else can: process 0 waits for it, and then sees no more than that it has gone."""
+    words = ["run", "--sites", "site0.npz,site1.npz", "--dataset", "digits"]
+    words += ["--records", "44,40", "--test", "test.npz", "--sigma", "1", "--quiet"]
+    words += ["--graph", "complete", "--batch", "8", "--placement", "gloo"]
+    write_sites(tmp_path, (48, 44))
+    write_test(tmp_path)
+    (tmp_path / "site1.npz").unlink()
+    _, second = pair.start(words, words, [tmp_path, tmp_path])
+    _, why = second.communicate(timeout=60)
+    assert second.returncode == 2
+    assert why == "error in process 1: The data file site1.npz does not exist.\n"
+
+
 def test_a_process_reads_the_files_of_its_own_sites_only(
     pair: Pair, monkeypatch, capsys, tmp_path: Path
 ) -> None:

@@ -35,8 +35,8 @@ from dpdl.planning.site import AgentRecords, Site
 from dpdl.tasks.data import Dataset
 from dpdl.training.control import Control
 from dpdl.training.instruments import Experimenter, PublicInstruments
+from dpdl.training.launch import launch
 from dpdl.training.loop import Loop
-from dpdl.training.train import launch
 from dpdl.transport import Alone, Gloo, Post, Threads
 from tests.training.links import altered, apart, with_algorithm
 from tests.training.small import changed, planned

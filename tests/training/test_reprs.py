@@ -19,7 +19,7 @@ from dpdl.attacks.harness import AttackCase, Reconstructions
 from dpdl.folder.checkpoint import restore
 from dpdl.net import Net
 from dpdl.privacy.clipping import Clipped
-from dpdl.training.train import Result
+from dpdl.training.result import Result
 from dpdl.types import ClippedSum
 from tests.conftest import small_module
 from tests.training.small import changed, train

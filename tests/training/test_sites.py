@@ -16,7 +16,8 @@ import torch
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.training.placement import Work
-from dpdl.training.train import Result, resume, train
+from dpdl.training.result import Result
+from dpdl.training.train import resume, train
 from dpdl.transport.threads import Threads, run_threads
 from tests.sites import write_sites, write_test
 

@@ -14,8 +14,8 @@ from dpdl.folder.verify import verify
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.tasks.data import Dataset
 from dpdl.training.interrupt import Interrupted
-from dpdl.training.stopping import Stop, stalled, together
-from dpdl.training.train import launch
+from dpdl.training.launch import launch
+from dpdl.training.stopping import Stop, called, stalled, together
 from tests.conftest import small_module
 from tests.folder.measured import metrics
 from tests.training.links import apart
@@ -189,3 +189,11 @@ def test_any_other_error_of_a_callback_is_not_swallowed(blobs: Dataset) -> None:
 
     with pytest.raises(ZeroDivisionError):
         train(blobs, callbacks=[broken])
+
+
+def test_what_cannot_be_called_is_no_callback() -> None:
+    assert called(None, ()) == []
+    assert called(print, [repr]) == [print, repr]
+    for watch, callbacks in ((None, print), (None, [3]), (3, [])):
+        with pytest.raises(InputError, match="function"):
+            called(watch, callbacks)

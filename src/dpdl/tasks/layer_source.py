@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
+from dpdl.tasks.directions import Centred
+
 STOCK = (
     nn.AvgPool2d,
     nn.Conv2d,
@@ -22,15 +24,20 @@ STOCK = (
 def layer_source(module: nn.Module) -> list[str] | None:
     """The calls that make the layers of a plain `nn.Sequential`, in order.
 
-    None for any other module, and for one with a layer that is not stock, or that is made another
-    way than it says.
+    None for any other module, and for one with a layer that is neither stock nor our own `Centred`,
+    or that is made another way than it says.
     """
     if type(module) is not nn.Sequential:
         return None
-    calls = [f"nn.{part!r}" for part in module if type(part) in STOCK]
+    calls = [
+        f"nn.{part!r}" if type(part) in STOCK else repr(part)
+        for part in module
+        if type(part) in (*STOCK, Centred)
+    ]
     if len(calls) < len(module):
         return None
-    made = nn.Sequential(*(eval(call, {"nn": nn}) for call in calls))
+    known = {"nn": nn, "Centred": Centred}
+    made = nn.Sequential(*(eval(call, known) for call in calls))
     return calls if _shapes(made) == _shapes(module) else None
 
 

@@ -1,4 +1,4 @@
-"""Models by name: those of the paper, a small one for small data, and two for features."""
+"""Models by name: those of the paper, a small one for small data, and some for features."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from dpdl.objects import load_object
 
 Shape = tuple[int, ...]
 
-ON_FEATURES = ("scatter-linear", "scatter-cnn")
-"""The models that take scattering features in place of pixels."""
+ON_SCATTERING = ("scatter-linear", "scatter-cnn")
+ON_FEATURES = (*ON_SCATTERING, "patch-linear", "deep-patch-linear")
+"""The models that take features of images in place of pixels."""
+LINEAR = ("deep-patch-linear", "patch-linear", "scatter-linear")
+"""Those on fixed features that can have a centre."""
 
 
 def lenet(shape: Shape, classes: int) -> nn.Module:
@@ -99,6 +102,12 @@ NAMES = {
     ),
     "scatter-cnn": NamedModel(
         scatter_cnn, "a small convolutional network on the same features"
+    ),
+    "patch-linear": NamedModel(
+        linear, "a linear layer on answers of colour images to whitened patches"
+    ),
+    "deep-patch-linear": NamedModel(
+        linear, "a linear layer on these answers and those of a second layer"
     ),
 }
 

@@ -1,7 +1,7 @@
 """A trained model that takes records as they are stored.
 
 What training did to a record before the model saw it is part of it: the scaling of pixels, and the
-fixed scattering features of the models that have them.
+fixed features of the models that have them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from torch import Tensor, nn
 
 from dpdl.errors import InputError
 from dpdl.tasks.data.form import Form
-from dpdl.tasks.features import features
-from dpdl.tasks.models import ON_FEATURES
-from dpdl.tasks.scattering import Scattering
+from dpdl.tasks.features import Features
 
 
 @final
@@ -27,22 +25,21 @@ class Trained(nn.Module):
     logits for classes. `module` is the bare module, which takes scaled inputs.
     """
 
-    def __init__(self, module: nn.Module, form: Form, scattered: bool = False) -> None:
+    def __init__(
+        self, module: nn.Module, form: Form, features: Features | None = None
+    ) -> None:
         super().__init__()
         self.module = module
         self.form = form
-        self.scattering = Scattering(form.shape) if scattered else None
+        self.features = features
         self.eval()
 
     def forward(self, records: Tensor) -> Tensor:
         """Outputs for records; those in another unit or shape are refused."""
         self._check(records)
         dtype = next(self.module.parameters()).dtype
-        if self.scattering is None:
-            x = self.form.inputs(records, dtype)
-        else:
-            images = self.form.inputs(records, torch.float32)
-            x = features(self.scattering, images).to(dtype)
+        seen = self.features.of(records) if self.features else None
+        x = self.form.inputs(records, dtype) if seen is None else seen.to(dtype)
         outputs: Tensor = self.module(x)
         return outputs
 
@@ -56,8 +53,3 @@ class Trained(nn.Module):
                 f"This model takes records of shape (n, {', '.join(map(str, self.form.shape))}) "
                 f"as {unit}, not {given}."
             )
-
-
-def takes_features(model: str) -> bool:
-    """Whether a named model takes features in place of records."""
-    return model in ON_FEATURES

@@ -8,7 +8,7 @@ from dpdl.planning.brief import how, what
 from dpdl.privacy.threats import threat
 
 if TYPE_CHECKING:
-    from dpdl.training.train import Result
+    from dpdl.training.result import Result
 
 
 def of_result(result: Result) -> str:

@@ -14,7 +14,7 @@ from dpdl.training.notebook_html import card, curve, table
 
 if TYPE_CHECKING:
     from dpdl.folder.metrics import Metrics
-    from dpdl.training.train import Result
+    from dpdl.training.result import Result
 
 LISTENERS = {
     CLAIMED: "claimed by Theorem 1, which is no guarantee",

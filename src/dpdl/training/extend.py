@@ -14,8 +14,9 @@ from dpdl.folder.ledger_content import read
 from dpdl.folder.run_facts import RunFacts
 from dpdl.folder.states import States
 from dpdl.planning.plan import Plan
-from dpdl.planning.statement import LISTENERS
+from dpdl.planning.statement import listening
 from dpdl.privacy.threats import threat
+from dpdl.training.centre import counted, rounds_beside
 
 
 def extended(run_dir: Path, e: Experiment, rounds: int) -> Experiment:
@@ -51,18 +52,22 @@ def price(p: Plan, run_dir: Path) -> str:
         return "Nothing has left yet."
     done, e = States(run_dir).last(), p.experiment
     before = content.charged(done)
+    # A centre is with the first state that is saved; without one it leaves again.
+    centres, repeatable = content.centre_lines, p.randomness.repeatable
+    stated = counted(p.stated, centres + (not done), repeatable)
     end = e.rounds
     if p.allowance:
-        end = min(end, done + max(0, p.allowance.rounds - before))
+        affordable = rounds_beside(stated, p.allowance)
+        end = min(end, done + max(0, affordable - before))
     # As it was stated before: a proof may depend on how many rounds were planned.
-    stated = p.stated
-    planned = replace(stated.privacy, rounds=content.rounds or stated.privacy.rounds)
-    now = replace(stated, privacy=planned).epsilon(content.charged())
+    left = counted(p.stated, centres, repeatable)
+    planned = replace(left.privacy, rounds=content.rounds or left.privacy.rounds)
+    now = replace(left, privacy=planned).epsilon(content.charged())
     then = stated.epsilon(before + end - done)
     return (
         f"From round {content.last} to round {end} with sigma = {p.privacy.sigma:.4g}: "
         f"epsilon goes from {now} to {then}, delta = {e.delta:g}, against "
-        f"{LISTENERS[threat(e.threat).kind]}."
+        f"{listening(threat(e.threat), p.algorithm.coalitions_anywhere)}."
     )
 
 

@@ -11,14 +11,17 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.folder.run_facts import RunFacts
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.states import States
+from dpdl.objects import place_of
 from dpdl.planning.given import GivenModel, module_of
 from dpdl.planning.plan import DTYPES
+from dpdl.planning.public_plan import CENTRE
 from dpdl.planning.sites import named_form
 from dpdl.tasks import models
 from dpdl.tasks.data.form import Form
-from dpdl.tasks.features import features_shape
+from dpdl.tasks.directions import Centred
+from dpdl.tasks.features import Features, features_of
 from dpdl.tasks.task import Task
-from dpdl.tasks.trained import Trained, takes_features
+from dpdl.tasks.trained import Trained
 from dpdl.training.loop import MEAN
 
 
@@ -32,9 +35,9 @@ def load(
     `train` as an object is not in the folder; give one like it as `model`, whose parameters are
     replaced in a copy.
     """
-    folder = RunFolder(Path(run))
+    folder = RunFolder(place_of("run", run))
     experiment, facts = folder.read()
-    row = _row(folder, agent)
+    row, centre = _row(folder, agent)
     form = stored_form(folder, experiment, facts)
     module = module_of(model, experiment)
     named = module is None
@@ -43,9 +46,12 @@ def load(
             f"Run {str(run)!r} trained a module of your own ({facts.own_module}), which its "
             "folder does not hold; give one like it as model."
         )
-    scattered = named and takes_features(str(experiment.model))
-    task = _task(folder, experiment, facts, form, module, scattered)
-    return Trained(task.module(row), form, scattered)
+    features = features_of(str(experiment.model), form) if named else None
+    task = _task(folder, experiment, facts, form, module, features)
+    trained = task.module(row)
+    if centre is not None and isinstance(trained, nn.Sequential):
+        trained = nn.Sequential(Centred.around(centre), *trained)
+    return Trained(trained, form, features)
 
 
 def stored_form(folder: RunFolder, e: Experiment, facts: RunFacts) -> Form:
@@ -67,10 +73,10 @@ def _task(
     facts: RunFacts,
     form: Form,
     model: nn.Module | None,
-    scattered: bool,
+    features: Features | None,
 ) -> Task:
     """The module of the run, with the parameters it started from."""
-    shape = features_shape(form.shape) if scattered else form.shape
+    shape = features.out if features else form.shape
     assert e.model
     module = model or models.build(e.model, shape, form.outputs, e.seed)
     task = Task(module, dtype=DTYPES[e.dtype])
@@ -84,8 +90,8 @@ def _task(
     return task
 
 
-def _row(folder: RunFolder, agent: int | None) -> Tensor:
-    """The parameters of an agent at the end of a run, or the average of all."""
+def _row(folder: RunFolder, agent: int | None) -> tuple[Tensor, Tensor | None]:
+    """The parameters of an agent at the end of a run, or the average of all; and the centre."""
     if not folder.finished:
         raise InputError(
             f"Run {str(folder.path)!r} is not finished, so it has no model yet; continue it with: "
@@ -100,5 +106,5 @@ def _row(folder: RunFolder, agent: int | None) -> Tensor:
         )
     wanted = list(range(count)) if agent is None else [agent]
     state = States(folder.path).load(summary.rounds, wanted).state
-    rows = state.get(MEAN, state["x"])
-    return rows.mean(dim=0)
+    rows, centres = state.get(MEAN, state["x"]), state.get(CENTRE)
+    return rows.mean(dim=0), None if centres is None else centres.mean(dim=0)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dpdl.algorithms import Info, State
-from dpdl.errors import Diverged, InputError
+from dpdl.errors import Diverged, DpdlError, InputError
 from dpdl.folder.checkpoint import Checkpoint
 from dpdl.folder.ledger import LEDGER, Ledger
 from dpdl.folder.metrics import Metrics
@@ -21,9 +21,10 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.states import States
 from dpdl.folder.summary import Timing
 from dpdl.net import Gate, Meter, Net, Observer
-from dpdl.planning.public_plan import PublicPlan
+from dpdl.planning.public_plan import CENTRE, PublicPlan
 from dpdl.planning.site import Site
 from dpdl.planning.statement import Stated
+from dpdl.training.centre import BEFORE, counted, released_centre, rounds_beside
 from dpdl.training.control import Control
 from dpdl.training.instruments import instruments_for, records_stay
 from dpdl.training.interrupt import Interrupted
@@ -35,6 +36,7 @@ from dpdl.training.observe import (
 )
 from dpdl.training.recording import FOLDER, Recorder, play_aside
 from dpdl.training.recording_request import RecordingRequest
+from dpdl.training.run_account import RunAccount
 from dpdl.training.stopping import Stop, stalled
 from dpdl.transport import Post
 
@@ -73,6 +75,7 @@ class Place:
     folder: RunFolder | None  # process 0 only; None: nothing is written
     states: States | None  # where checkpoints are; None: there are none
     start: Checkpoint | None  # of the agents hosted here; None: from the beginning
+    account: RunAccount | None = None  # process 0 only; None: no ledger of the data
 
 
 class Loop:
@@ -97,11 +100,14 @@ class Loop:
         self._instruments = instruments_for(
             here.post, self._net.place, here.states, repeatable
         )
-        self._examiner = Examiner.of(here.site)
         agents = self._net.agents
         self._done = start.round if start else 0
+        self._account = here.account
         self._ledger = Ledger(folder.path / LEDGER, p, repeatable) if folder else None
         opened = self._ledger.open(self._done) if self._ledger else self._done
+        self.stated = job.stated
+        left = self._ledger.centres if self._ledger else 0
+        self._count_centres(self._control.share(left))
         self.charged = self._control.share(opened)  # rounds that count for privacy
         self.end = self._last_round()
         self._opened = time.perf_counter()
@@ -118,6 +124,8 @@ class Loop:
         else:
             state = dict(p.algorithm.init(p.task.initial.repeat(len(agents), 1)))
         self._mean = state.pop(MEAN, None)  # of the last models, if that was asked for
+        self._centres = state.pop(CENTRE, None)  # of features, once they are released
+        self._look_from(self._centres)
         self._state: State = state
         self._info: Info | None = None  # of the last round
         self._ending = self._rule()  # why the run ends before its last round
@@ -126,12 +134,11 @@ class Loop:
 
     def _last_round(self) -> int:
         """Where the run ends: after all its rounds, or when an agent's budget is spent."""
-        p = self.job.plan
-        if p.allowance is None:
-            return p.experiment.rounds
-        return min(
-            p.experiment.rounds, self._done + max(0, p.allowance.rounds - self.charged)
-        )
+        e, allowed = self.job.plan.experiment, self.job.plan.allowance
+        if allowed is None:
+            return e.rounds
+        affordable = rounds_beside(self.stated, allowed)
+        return min(e.rounds, self._done + max(0, affordable - self.charged))
 
     def run(self, until: int | None = None) -> Tensor | None:
         """The rounds that are left; the models of all agents on process 0 (None elsewhere).
@@ -140,6 +147,7 @@ class Loop:
         then, and `paused_after` says where it stands.
         """
         e = self.job.plan.experiment
+        self._release_centre()
         last = self.end if until is None else max(self._done, min(until, self.end))
         for t in range(self._done + 1, last + 1):
             self._post.begin(t)
@@ -215,30 +223,85 @@ class Loop:
             )
         return info
 
+    def _release_centre(self) -> None:
+        """Release the centre of features before the first round, if there is to be one."""
+        known = self.job.plan.privacy.centre is None or self._centres is not None
+        if known or self._done >= self.end:
+            return
+        self._post.begin(BEFORE)
+        if not self._pay_centre():
+            return
+        self._centres = released_centre(self._site, self._net)
+        self._look_from(self._centres)
+
+    def _look_from(self, centres: Tensor | None) -> None:
+        """Train and test on features around these centres."""
+        if centres is not None:
+            self._site = self._site.with_centres(self._net.agents, centres)
+        self._examiner = Examiner.of(self._site)
+
+    def _pay_centre(self) -> bool:
+        """Process 0 enters the centre in the ledgers, or makes all stop; all others wait for it.
+
+        False: no round is affordable beside it.
+        """
+        count = self._control.share(self._ledger.centres if self._ledger else 0) + 1
+        self._count_centres(count)
+        self.end = self._last_round()  # refused if it has left too often for a budget
+        if self._done >= self.end:
+            return False
+        refusal = None
+        if self.folder:
+            self.folder.reopen()
+        try:
+            if self._account:
+                self._account.debit_centre()
+        except DpdlError as failure:
+            refusal = failure
+        if self._ledger and refusal is None:
+            self._ledger.debit_centre()
+        if self._control.share(INTERRUPT if refusal else GO_ON) == INTERRUPT:
+            raise refusal or Interrupted("Interrupted before the first round.")
+        return True
+
+    def _count_centres(self, count: int) -> None:
+        """Say what is proven where a crash made the centre leave more often than once."""
+        self.stated = counted(self.stated, count, self._site.randomness.repeatable)
+
     def _pay(self, t: int) -> bool:
-        """Process 0 enters round t in the ledger, or makes all stop; all others wait for it.
+        """Process 0 enters round t in the ledgers, or makes all stop; all others wait for it.
 
         False: the run has ended before round t.
         """
         choice = END if self._ending else GO_ON
         if self.job.stop.is_set():
             choice = INTERRUPT
-        if choice == GO_ON and self.folder:
-            self.folder.reopen()
-        if choice == GO_ON and self._ledger:
-            self._ledger.debit(t)
-        choice = self._control.share(choice)
+        refusal = self._debit(t) if choice == GO_ON else None
+        choice = self._control.share(INTERRUPT if refusal else choice)
         if choice == END:
             return False
         if choice == INTERRUPT:
             if t > 1:
                 self._save(t - 1)
-            raise Interrupted(
+            raise refusal or Interrupted(
                 f"Interrupted after round {t - 1} of {self.job.plan.experiment.rounds}"
                 f"{self._advice()}"
             )
         self.charged += 1
         return True
+
+    def _debit(self, t: int) -> DpdlError | None:
+        """Pay for round t, first from the budget of the data; why it may not leave, if so."""
+        if self.folder:
+            self.folder.reopen()
+        try:
+            if self._account:
+                self._account.debit(t)
+        except DpdlError as refusal:
+            return refusal
+        if self._ledger:
+            self._ledger.debit(t)
+        return None
 
     def timing(self) -> Timing:
         """Seconds of this process, and how many of them went into evaluation."""
@@ -267,7 +330,7 @@ class Loop:
             score=agent_scores(self.job.plan.task.score, scores, average),
             consensus_distance=consensus_distance(models),
             diagnostics=reports.diagnostics,
-            epsilon=self.job.stated.epsilon(self.charged),
+            epsilon=self.stated.epsilon(self.charged),
             bytes_sent=sum(sent),
             broken_gradients=broken,
             seconds=round(time.perf_counter() - self._began, 3),
@@ -278,7 +341,11 @@ class Loop:
         return found
 
     def _save(self, t: int) -> None:
-        rows = self._state if self._mean is None else {**self._state, MEAN: self._mean}
+        rows = dict(self._state)
+        if self._mean is not None:
+            rows[MEAN] = self._mean
+        if self._centres is not None:
+            rows[CENTRE] = self._centres
         diverged = self._control.gather(
             not all(of.isfinite().all() for of in rows.values())
         )

@@ -7,7 +7,8 @@ on a dark and on a light ground.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from dpdl.text import for_page
 
 WIDTH, HEIGHT, MARGIN = 180, 40, 3
 """Of a curve, in pixels."""
@@ -21,9 +22,11 @@ QUIET = "opacity:.75;margin:.5em 0 0"
 
 def card(title: str, parts: Iterable[str], foot: Sequence[str] = ()) -> str:
     """A box with a title, parts that are HTML, and sentences below them."""
-    notes = "".join(f'<p style="{QUIET}">{escape(one)}</p>' for one in foot)
+    notes = "".join(f'<p style="{QUIET}">{for_page(one)}</p>' for one in foot)
     inside = "".join(parts)
-    return f'<div style="{CARD}"><strong>{escape(title)}</strong>{inside}{notes}</div>'
+    return (
+        f'<div style="{CARD}"><strong>{for_page(title)}</strong>{inside}{notes}</div>'
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -39,7 +42,7 @@ def curve(label: str, points: Sequence[tuple[float, float]]) -> str:
     if len(points) < 2:
         return ""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in _placed(points))
-    words = escape(label)
+    words = for_page(label)
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
     line = f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
     picture = f'<svg {size} role="img" aria-label="{words}"><title>{words}</title>{line}</svg>'
@@ -48,7 +51,9 @@ def curve(label: str, points: Sequence[tuple[float, float]]) -> str:
 
 
 def _row(kind: str, cells: Sequence[str]) -> str:
-    inside = "".join(f'<{kind} style="{CELL}">{escape(one)}</{kind}>' for one in cells)
+    inside = "".join(
+        f'<{kind} style="{CELL}">{for_page(one)}</{kind}>' for one in cells
+    )
     return f'<tr style="background:none">{inside}</tr>'
 
 

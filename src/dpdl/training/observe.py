@@ -15,6 +15,7 @@ from dpdl.parallel import each
 from dpdl.planning.site import EvaluationRecords, Site
 from dpdl.rows import first_equal
 from dpdl.tasks.data.form import Form
+from dpdl.tasks.directions import centred
 from dpdl.tasks.scores import Score
 from dpdl.tasks.task import Task
 
@@ -36,8 +37,10 @@ class Examiner:
         form: Form,
         tests: Mapping[int, EvaluationRecords],
         common: bool,
+        centres: Mapping[int, Tensor] | None = None,
     ) -> None:
         self._task = task
+        self._centres = _distinct(centres or {})
         self.agents = list(tests)  # those hosted here
         self.common = common  # all agents of the run have the same test records
         self.like = task.initial  # a row as all are
@@ -51,32 +54,62 @@ class Examiner:
     def of(cls, site: Site) -> Examiner:
         """What tests the models of the agents that a process hosts."""
         plan = site.plan
-        return cls(plan.task, plan.form, site.tests, site.common_test)
+        return cls(plan.task, plan.form, site.tests, site.common_test, site.centres)
 
     def scores(self, rows: Tensor, agents: Sequence[int]) -> Tensor:
         """The score of every row's model on the test records of its agent: (rows,) float64."""
         tests = [self._of.get(agent, 0) for agent in agents]
-        wanted = list(zip(first_equal(rows), tests, strict=True))
+        around = [self._centres.number(agent) for agent in agents]
+        wanted = list(zip(first_equal(rows), tests, around, strict=True))
         pieces = [
-            (k, test, part)
-            for k, test in sorted(set(wanted))
-            for part in range(len(self._parts[test]))
+            (case, part)
+            for case in sorted(set(wanted))
+            for part in range(len(self._parts[case[1]]))
         ]
 
-        def total(piece: tuple[int, int, int]) -> float:
-            k, test, part = piece
+        def total(piece: tuple[tuple[int, int, int], int]) -> float:
+            (k, test, centre), part = piece
             x, y = self._parts[test][part]
+            x = self._centres.seen(centre, x)
             return self._task.score.total(self._task.outputs(rows[k].clone(), x), y)
 
         totals = dict.fromkeys(wanted, 0.0)
-        for (k, test, _), found in zip(pieces, each(total, pieces), strict=True):
-            totals[k, test] += found
-        means = [totals[pair] / self._records[pair[1]] for pair in wanted]
+        for (case, _), found in zip(pieces, each(total, pieces), strict=True):
+            totals[case] += found
+        means = [totals[case] / self._records[case[1]] for case in wanted]
         return torch.tensor(means, dtype=torch.float64)
 
     def score(self, row: Tensor) -> float:
         """The score of one model on the first test records."""
         return float(self.scores(row[None], self.agents[:1]))
+
+
+class Centres(NamedTuple):
+    """The centres of features of the agents hosted here, equal ones once."""
+
+    rows: list[Tensor]
+    of: dict[int, int]  # by agent
+
+    def __repr__(self) -> str:
+        return f"Centres({len(self.rows)} of {len(self.of)} agents)"
+
+    def number(self, agent: int) -> int:
+        """Which one an agent has; one that is not hosted here has the first."""
+        return self.of.get(agent, 0)
+
+    def seen(self, number: int, x: Tensor) -> Tensor:
+        """Records as a model sees them."""
+        return centred(x, self.rows[number]) if self.rows else x
+
+
+def _distinct(centres: Mapping[int, Tensor]) -> Centres:
+    if not centres:
+        return Centres([], {})
+    rows = torch.stack(list(centres.values()))
+    first = first_equal(rows)
+    kept = sorted(set(first))
+    numbers = (kept.index(k) for k in first)
+    return Centres([rows[k] for k in kept], dict(zip(centres, numbers, strict=True)))
 
 
 def _parts(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol, final
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.progress import Progress, ProgressColumn, Task
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -22,6 +22,7 @@ from rich.text import Text
 from dpdl.folder.metrics import Metrics
 from dpdl.planning.plan import Plan
 from dpdl.privacy.epsilon import Epsilon
+from dpdl.terminal import Console
 
 BAR = (8, 40)
 """The shortest bar that is drawn, and the longest."""

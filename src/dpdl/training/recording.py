@@ -42,6 +42,10 @@ MEGABYTE = 10**6
 
 def check(request: RecordingRequest, plan: Plan) -> None:
     """Refuse what cannot be recorded."""
+    if plan.privacy.centre is not None:
+        raise InputError(
+            "A run with a centre cannot be recorded: attacks do not know centres of features."
+        )
     last = plan.experiment.rounds
     for t in request.rounds:
         if not 1 <= t <= last:

@@ -14,8 +14,9 @@ made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from dpdl.errors import InputError
 from dpdl.folder.metrics import Metrics
 
 Callback = Callable[[int, Metrics | None], None]
@@ -50,6 +51,18 @@ def _loss(metrics: Metrics) -> float:
     """A round without a loss, because all batches were empty, is no improvement."""
     mean = metrics.train_loss.mean
     return math.inf if mean is None else mean
+
+
+def called(watch: object, callbacks: object) -> list[Callback]:
+    """All that is called after a round; what cannot be is refused before the first one."""
+    if not isinstance(callbacks, Iterable):
+        raise InputError("callbacks must be a list of functions; one alone is watch.")
+    found = [*callbacks] if watch is None else [watch, *callbacks]
+    for one in found:
+        if not callable(one):
+            kind = type(one).__name__
+            raise InputError(f"A callback must be a function, not of type {kind}.")
+    return found
 
 
 def together(*callbacks: Callback) -> Callback:

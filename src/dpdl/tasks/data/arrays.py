@@ -17,6 +17,7 @@ from dpdl.errors import InputError, reason
 from dpdl.foreign import check_file
 from dpdl.keys import generator
 from dpdl.objects import cause
+from dpdl.tasks.data.csv_table import csv_arrays
 from dpdl.tasks.targets import Classes, Labels, Numbers, Targets
 from dpdl.text import shown
 
@@ -27,7 +28,7 @@ Array = NDArray[Any]
 
 
 def tensors_of(path: str, kind: type[Targets]) -> list[Tensor]:
-    """`x`, `y` and, if they are there, `x_test`, `y_test` of an `.npz` file."""
+    """`x`, `y` and, if they are there, `x_test`, `y_test` of an `.npz` or a CSV file."""
     found = read_arrays(path)
     missing = [key for key in ("x", "y") if key not in found]
     if missing or ("x_test" in found) != ("y_test" in found):
@@ -59,7 +60,9 @@ def held_out(name: str, x: Tensor, y: Tensor) -> list[Tensor]:
 
 
 def read_arrays(path: str) -> Mapping[str, Array]:
-    """The arrays `x`, `y`, `x_test` and `y_test` of an `.npz` file, as far as it has them."""
+    """The arrays `x`, `y`, `x_test` and `y_test` of a file, as far as it has them."""
+    if path.endswith(".csv"):
+        return csv_arrays(path)
     try:
         file = Path(path).expanduser()
         check_file(file)

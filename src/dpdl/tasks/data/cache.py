@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpdl.errors import InputError
+from dpdl.foreign import read_bytes
 from dpdl.tasks.data.catalogue import CatalogueEntry
 from dpdl.tasks.data.sources import Source, SourceError
 
@@ -129,13 +130,15 @@ def _try(
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise InputError(
             f"The cached file {path} cannot be read: {error.strerror or error}."
         ) from error
+    except ValueError as error:
+        raise InputError(f"The cached file {path} is damaged: {error}.") from error
 
 
 def _sweep(folder: Path) -> None:

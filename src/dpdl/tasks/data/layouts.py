@@ -6,7 +6,6 @@ Everything is read from bytes with fixed, checked sizes. Nothing is unpickled.
 from __future__ import annotations
 
 import io
-import json
 import math
 import tarfile
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpdl.extras import is_installed, remedy
+from dpdl.foreign import parse_json
 
 Bytes = NDArray[np.uint8]
 
@@ -69,7 +69,7 @@ def cifar_batch_from_picture(picture: bytes, labels: Bytes) -> bytes:
 
 def read_labels(content: bytes, count: int) -> Bytes:
     """Labels stored as a JSON list of `count` integers from 0 to 9."""
-    values = json.loads(content)
+    values = parse_json(content)
     if not isinstance(values, list) or len(values) != count:
         raise ValueError(f"expected a JSON list of {count} labels")
     if not all(type(value) is int and 0 <= value <= 9 for value in values):

@@ -10,7 +10,7 @@ from dpdl.tasks.data.cache import cache_dir, fetch_entry, read_entry
 from dpdl.tasks.data.catalogue import CATALOGUE, Catalogue, CatalogueEntry
 from dpdl.tasks.data.dataset import Dataset
 from dpdl.tasks.data.form import Form
-from dpdl.tasks.data.named import NAMES, OWN
+from dpdl.tasks.data.named import FILES, NAMES, OWN
 from dpdl.tasks.targets import CLASSES, Classes, Predicted
 
 
@@ -20,7 +20,7 @@ def load(
     predict: Predicted = CLASSES,
     catalogue: Catalogue = CATALOGUE,
 ) -> Dataset:
-    """The data set of a name, of a `PATH.npz`, or of the user's own `module:function`.
+    """The data set of a name, of a `PATH.npz` or `PATH.csv`, or of a `module:function`.
 
     A named data set that is not in the cache is fetched first; one whose cached files are damaged
     is refused. `predict` says what the targets of the user's own data are; for named data sets it
@@ -32,7 +32,7 @@ def load(
         return digits()
     if name in catalogue:
         return _load_entry(catalogue[name], progress)
-    if name.endswith(".npz"):
+    if name.endswith(FILES):
         from dpdl.tasks.data.own import from_file
 
         return from_file(name, predict)

@@ -9,13 +9,15 @@ from dpdl.tasks.data.cache import cache_dir, fetch_entry
 from dpdl.tasks.data.catalogue import CATALOGUE, Catalogue
 
 NAMES: tuple[str, ...] = ("digits", *CATALOGUE)
-OWN = "a PATH.npz, or your own module:function"
+OWN = "a PATH.npz, a PATH.csv, or your own module:function"
 """What can be given instead of a name."""
+FILES = (".npz", ".csv")
+"""How the names of data files end."""
 
 
 def check_name(name: str) -> None:
     """Refuse what is neither a name nor of the form of the user's own data."""
-    if name not in NAMES and not name.endswith(".npz") and ":" not in name:
+    if name not in NAMES and not name.endswith(FILES) and ":" not in name:
         raise unknown("dataset", name, NAMES, also=OWN)
 
 

@@ -1,4 +1,4 @@
-"""The user's own data: a `PATH.npz`, or a function of their own code."""
+"""The user's own data: a `PATH.npz`, a `PATH.csv`, or a function of their own code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpdl.tasks.targets import CLASSES, Classes, Predicted
 
 
 def from_file(path: str, predict: Predicted = CLASSES) -> Dataset:
-    """The data set in an `.npz` file with `x`, `y` and, optionally, `x_test`, `y_test`.
+    """The data set in a CSV file, or in an `.npz` file with `x`, `y`, perhaps `x_test`, `y_test`.
 
     Without test arrays, a fifth of the records is held out (`held_out`).
     """

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Literal, Protocol
 
 import rich.progress
-from rich.console import Console
 from rich.text import Text
+
+from dpdl.terminal import Console
 
 
 class DownloadBar:
