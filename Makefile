@@ -6,6 +6,9 @@ BIN := .venv/bin
 KERNELS := setup.py $(wildcard src/dpdl/native/*.[ch])
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable
 
+# Tests start hundreds of processes, which would all compile every module.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: run test test-all lint format docs dist clean help
 
@@ -13,10 +16,10 @@ run: .venv/.installed-run  ## show what a neighbour rebuilds without noise, with
 	@$(BIN)/dpdl demo
 
 test: .venv/.installed-dev  ## run the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-all: .venv/.installed-dev  ## run all tests, also slow ones and those that download
-	$(BIN)/python -m pytest -n auto -m ""
+	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
 
 lint: .venv/.installed-dev  ## check style and types
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -40,10 +41,20 @@ def warnings_are_errors_elsewhere() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def nothing_is_remembered() -> Iterator[None]:
-    """Noise is calibrated anew, here and in processes that tests start."""
+def nothing_is_remembered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Noise is calibrated anew, once for all tests and for the processes that they start."""
+    base = tmp_path_factory.getbasetemp()
+    all_workers = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPDL_CALIBRATIONS", "off")
+        patch.setenv("DPDL_CALIBRATIONS", str(all_workers / "calibrations"))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def modules_are_compiled_once() -> Iterator[None]:
+    """A process that a test starts finds those of the one before it, whatever this one was told."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield
 
 

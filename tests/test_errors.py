@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from dpdl.errors import (
@@ -12,6 +16,7 @@ from dpdl.errors import (
     RunFailed,
     unknown,
 )
+from tests.commands import SOURCE
 
 
 @pytest.mark.parametrize(
@@ -23,6 +28,19 @@ def test_every_kind_of_error_has_its_exit_code(
 ) -> None:
     assert kind("words").exit_code == code
     assert issubclass(kind, DpdlError)
+
+
+def test_a_notebook_shows_one_sentence() -> None:
+    code = "from dpdl.errors import InputError\nraise InputError('rounds \\x1b')"
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--quick", "-c", code],
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.stderr
+    assert done.stdout == "InputError: rounds \\x1b\n"
 
 
 def test_a_run_that_diverged_has_failed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from importlib import invalidate_caches
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,18 @@ def test_only_an_extra_that_is_missing_is_excused() -> None:
     )
     assert extras.missing(ModuleNotFoundError("", name="another")) is None
     assert extras.missing(ModuleNotFoundError("")) is None
+
+
+def test_a_folder_of_that_name_is_no_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trackers leave folders of their names where they were run."""
+    (tmp_path / "no_such_library").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert not extras.is_installed("no_such_library")
+    (tmp_path / "no_such_library" / "__init__.py").touch()
+    invalidate_caches()
+    assert extras.is_installed("no_such_library")
 
 
 def test_what_is_there_is_used() -> None:

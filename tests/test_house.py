@@ -25,7 +25,7 @@ from dpdl.folder.demo_facts import DemoFacts
 from dpdl.folder.files import read_record
 from dpdl.folder.run_folder import RunFolder
 from dpdl.options import checked
-from dpdl.report import options as options_page
+from dpdl.pages import options as options_page
 from dpdl.studies.demo.script import story_of
 from tests.commands import dpdl_with
 from tests.documents import HOME, code_blocks, install_skeleton, table, text

@@ -14,20 +14,21 @@ import dpdl
 SOURCE = Path(dpdl.__file__).parent
 LAYERS = [
     {"cli"},
+    {"peer"},
     {"studies", "watch"},
-    {"report", "audit", "bench", "attacks"},
+    {"pages", "audit", "bench", "attacks"},
     {"training", "theory"},
     {"folder"},
     {"planning"},
     {"experiment"},
     {"algorithms"},
     {"net"},
-    {"graph", "privacy", "tasks", "transport", "paper"},
+    {"graph", "privacy", "tasks", "transport", "paper", "trackers"},
     {
         *("types", "keys", "rows", "parallel", "native", "options", "objects"),
         *("records", "foreign", "bounds", "extras", "carried"),
     },
-    {"errors"},
+    {"errors", "terminal"},
     {"text"},
 ]
 FORBIDDEN = {("algorithms", "tasks"), ("algorithms", "transport")}
@@ -82,7 +83,7 @@ def test_the_command_line_needs_click_and_rich_and_nothing_else(file: Path) -> N
     assert {name.split(".")[0] for name in modules(file)} <= allowed
 
 
-@pytest.mark.parametrize("file", of_room("report"), ids=lambda p: p.name)
+@pytest.mark.parametrize("file", of_room("pages"), ids=lambda p: p.name)
 def test_pages_are_made_of_files(file: Path) -> None:
     """Who reads files needs no plan, no run and no data set."""
     rooms = ("dpdl.planning", "dpdl.training", "dpdl.studies", "dpdl.tasks.data")
@@ -91,7 +92,7 @@ def test_pages_are_made_of_files(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["studies", "watch", "report", "audit", "attacks", "bench"]
+    "room", ["studies", "watch", "pages", "audit", "attacks", "bench"]
 )
 def test_only_the_command_line_talks_to_a_terminal(room: str) -> None:
     for file in of_room(room):
@@ -110,7 +111,7 @@ def test_of_training_only_its_progress_is_drawn() -> None:
 
 TESTS = Path(__file__).parent
 ALONE = (
-    "report",
+    "pages",
     "studies",
     "watch",
     "attacks",
@@ -163,8 +164,7 @@ def test_every_part_has_a_layer() -> None:
 def test_public_names() -> None:
     assert dpdl.__all__ == [
         "Dataset", "DpdlError", "Experiment", "Graph", "InputError", "PrivacyRefused", "Result", "RunFailed", "Stop",
-        "Task", "__version__", "algorithms", "compare", "graph", "load", "privacy", "resume", "train", "tune",
-        "write_report",
+        "Task", "__version__", "algorithms", "compare", "graph", "load", "privacy", "report", "resume", "train", "tune",
     ]  # fmt: skip
     for name in dpdl.__all__:
         assert getattr(dpdl, name) is not None

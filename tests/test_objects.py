@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpdl.errors import InputError
-from dpdl.objects import cause, load_object, on_demand
+from dpdl.objects import cause, load_object, on_demand, place_of
 
 CODE = """
 from helper_beside import value
@@ -106,3 +106,9 @@ def test_a_package_offers_names_on_demand() -> None:
         AttributeError, match=r"'dpdl.privacy' has no attribute 'Thread'"
     ):
         get("Thread")
+
+
+def test_a_place_is_a_path() -> None:
+    assert place_of("out", "runs") == place_of("out", Path("runs")) == Path("runs")
+    with pytest.raises(InputError, match="out must be a path, not of type list"):
+        place_of("out", ["runs"])

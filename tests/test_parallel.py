@@ -51,6 +51,26 @@ def test_a_piece_is_computed_by_one_thread() -> None:
     assert set(each(lambda _: torch.get_num_threads(), range(20))) == {1}
 
 
+ONE_CORE = """
+import threading, torch
+from dpdl.parallel import each, one_thread_per_operation
+
+def where(_):
+    return threading.current_thread() is threading.main_thread(), torch.get_num_threads()
+
+torch.set_num_threads(2)
+assert each(where, range(3)) == [(False, 1)] * 3
+with one_thread_per_operation():
+    assert each(where, range(3)) == [(True, 1)] * 3
+"""
+
+
+def test_one_core_hands_nothing_over() -> None:
+    """Where torch has one thread here, too: a piece must not be computed by several."""
+    surroundings = {**os.environ, "DPDL_CORES": "1"}
+    subprocess.run([sys.executable, "-c", ONE_CORE], env=surroundings, check=True)
+
+
 def test_the_number_of_threads_is_restored() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)

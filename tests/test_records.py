@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, final
@@ -133,3 +134,30 @@ def test_any_content_is_read_or_refused_in_one_sentence(content: Json) -> None:
     except InputError as error:
         said = str(error)
     assert len(said) < 300
+
+
+@dataclass(frozen=True)
+class Scores(Record):
+    of: tuple[float, ...]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ([], ()),
+        ([0.5, -0.0, 1e308], (0.5, -0.0, 1e308)),
+        ([1, 0.5], (1.0, 0.5)),
+        ([2, 3], (2.0, 3.0)),
+        ([0.5, math.inf], (0.5, math.inf)),
+    ],
+    ids=str,
+)
+def test_many_numbers_are_read_as_one_by_one(given: list, read: tuple) -> None:
+    found = Scores.from_json({"of": given}).of
+    assert found == read and all(type(one) is float for one in found)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, True, "1", None, [1.0]], ids=str)
+def test_the_one_that_is_no_number_is_named(wrong: object) -> None:
+    with pytest.raises(InputError, match=r"^of\[1\] must be a number"):
+        Scores.from_json({"of": [0.5, wrong, 0.25]})

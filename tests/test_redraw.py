@@ -30,6 +30,9 @@ def test_every_picture_is_drawn_under_the_name_that_the_pages_have(
         "convergence-bipartite.png",
         "speeds.png",
         "costs.png",
+        "cosines.png",
+        "cross-gradients-leads.png",
+        "cross-gradients-where.png",
     }
     assert drawn <= {path.name for path in redraw.IMAGES.iterdir()}
     assert all(path.read_bytes().startswith(PNG) for path in tmp_path.iterdir())

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.documents import HOME
-from tests.report.browser import DESK, Browser, needed
+from tests.pages.browser import DESK, Browser, needed
 
 SITE = HOME / "site"
 SMALL = (360, 800)

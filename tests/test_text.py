@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpdl.text import SENTENCE, VALUE, listed, plain, sentence, shortened, shown
+from dpdl import text
+from dpdl.text import (
+    SENTENCE,
+    VALUE,
+    for_page,
+    listed,
+    plain,
+    sentence,
+    shortened,
+    shown,
+)
 
 ANY = st.text(st.characters(codec=None), max_size=500)
 
@@ -85,3 +97,28 @@ def test_of_many_names_the_others_are_counted() -> None:
     assert found.startswith("name0, name1, ")
     assert found.endswith("more")
     assert len(found) < 170
+
+
+# ------------------------------------------------------------------ pages
+def test_a_name_on_a_page_is_neither_markup_nor_invisible() -> None:
+    found = for_page("<b a='x\"'>\x1b[0m\x00\u202egnp.\x7f\x85\u200b&")
+    assert found == (
+        "&lt;b a=&#x27;x&quot;&#x27;&gt;\\x1b[0m\\x00\\u202egnp.\\x7f\\x85\\u200b&amp;"
+    )
+
+
+@given(ANY)
+def test_a_text_for_a_page_can_be_shown_whatever_it_holds(text: str) -> None:
+    found = for_page(text)
+    found.encode()
+    assert not set(found) & set("<>\"'\x00\x1b\x7f\x9b\u202e\u2066\u200b")
+    assert plain(found) == found
+
+
+def test_nobody_else_escapes_for_pages() -> None:
+    source = Path(text.__file__).parent
+    for path in source.rglob("*.py"):
+        alone = path == Path(text.__file__)
+        content = path.read_text("utf-8")
+        assert alone or "html import escape" not in content, path
+        assert alone or "html.escape" not in content, path

@@ -18,6 +18,7 @@ FILLS = {
 
 LAYERS = [
     ("show", {"cli": "parses, calls and prints"}),
+    ("show", {"peer": "one process per organisation, over HTTPS"}),
     (
         "show",
         {
@@ -28,7 +29,7 @@ LAYERS = [
     (
         "show",
         {
-            "report": "pages from files",
+            "pages": "made from files",
             "audit": "canaries",
             "attacks": "on recordings",
             "bench": "speed",
@@ -49,10 +50,11 @@ LAYERS = [
         "core",
         {
             "graph": "",
-            "privacy": "mechanism, accountant",
+            "privacy": "noise, accounting",
             "tasks": "data, models",
             "transport": "",
             "paper": "",
+            "trackers": "",
         },
     ),
     (
@@ -146,7 +148,7 @@ PUBLIC = [
     ("transport", "with an address", "core"),
     ("training", "models tested", "do"),
     ("folder", "metrics, summary", "do"),
-    ("report", "a page of files", "show"),
+    ("pages", "made from files", "show"),
 ]
 
 

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from dpdl.errors import DpdlError, InputError, PrivacyRefused, RunFailed
     from dpdl.experiment.experiment import Experiment
     from dpdl.graph import Graph
-    from dpdl.studies.notebook import compare, tune, write_report
+    from dpdl.studies.notebook import compare, report, tune
     from dpdl.tasks.data import Dataset
     from dpdl.tasks.task import Task
     from dpdl.training.load import load
+    from dpdl.training.result import Result
     from dpdl.training.stopping import Stop
-    from dpdl.training.train import Result, resume, train
+    from dpdl.training.train import resume, train
 
 _HOME = {
     "Dataset": "dpdl.tasks.data",
@@ -32,7 +33,7 @@ _HOME = {
     "Graph": "dpdl.graph",
     "InputError": "dpdl.errors",
     "PrivacyRefused": "dpdl.errors",
-    "Result": "dpdl.training.train",
+    "Result": "dpdl.training.result",
     "RunFailed": "dpdl.errors",
     "Stop": "dpdl.training.stopping",
     "Task": "dpdl.tasks.task",
@@ -41,7 +42,7 @@ _HOME = {
     "resume": "dpdl.training.train",
     "train": "dpdl.training.train",
     "tune": "dpdl.studies.notebook",
-    "write_report": "dpdl.studies.notebook",
+    "report": "dpdl.studies.notebook",
 }
 _MODULES = ("algorithms", "graph", "privacy")
 
@@ -62,10 +63,10 @@ __all__ = [
     "graph",
     "load",
     "privacy",
+    "report",
     "resume",
     "train",
     "tune",
-    "write_report",
 ]
 
 

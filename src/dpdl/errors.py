@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from dpdl.text import listed, shown
+from dpdl.text import listed, plain, shown
 
 
 class DpdlError(Exception):
@@ -15,6 +15,10 @@ class DpdlError(Exception):
     """
 
     exit_code = 1
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows below a cell; the lines of ours that led here say no more."""
+        return [f"{type(self).__name__}: {plain(str(self))}"]
 
 
 class InputError(DpdlError):
@@ -59,7 +63,7 @@ LONGEST_NAME = 200
 """Characters of a name that are compared with the allowed ones."""
 
 
-def reason(failure: Exception) -> str:
+def reason(failure: BaseException) -> str:
     """Why something failed, as a part of a sentence: without a file's name or an end."""
     if isinstance(failure, OSError) and failure.strerror:
         return failure.strerror

@@ -14,19 +14,33 @@ from dpdl.errors import InputError
 
 T = TypeVar("T")
 Extras = Mapping[str, str]
-EXTRAS: Extras = {"matplotlib": "plots", "PIL": "plots"}
+EXTRAS: Extras = {
+    "matplotlib": "plots",
+    "PIL": "plots",
+    "aiohttp": "peer",
+    "wandb": "wandb",
+    "mlflow": "mlflow",
+    "sqlalchemy": "mlflow",
+    "alembic": "mlflow",
+    "trackio": "trackio",
+}
 """The extra that brings a library, by the name it is imported by."""
-PACKAGES = {"PIL": "pillow"}
+PACKAGES = {"PIL": "pillow", "mlflow": "mlflow-skinny"}
 """Where the package has another name."""
 PLOTS = "matplotlib"
+PEER = "aiohttp"
 
 
 def is_installed(library: str) -> bool:
-    """Whether a library can be imported; it is not imported for it."""
+    """Whether a library can be imported; it is not imported for it.
+
+    A folder of its name, such as `wandb` where somebody has run it, is no library.
+    """
     try:
-        return find_spec(library) is not None
+        found = find_spec(library)
     except ModuleNotFoundError:
         return False
+    return found is not None and found.has_location
 
 
 def remedy(library: str, extras: Extras = EXTRAS) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -22,6 +24,9 @@ LARGEST = 1 << 30
 """Bytes of a file that is read at once."""
 LARGEST_TOML = 1 << 24
 """Bytes of a file that a person writes."""
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_DOTTED = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEPTH}}}")
+"""A key of more than `DEPTH` parts: `tomllib` takes time by the square of their number."""
 
 
 # ------------------------------------------------------------------ files
@@ -63,7 +68,9 @@ def parse_json(text: str | bytes) -> Json:
     """The JSON in a text, without NaN and infinities."""
     source = text if isinstance(text, str) else decoded(text)
     try:
-        found: Json = json.loads(source, parse_constant=_refuse_constant)
+        found: Json = json.loads(
+            source, parse_constant=_refuse_constant, parse_float=_finite
+        )
     except RecursionError:
         raise _too_deep() from None
     _check_depth(found)
@@ -84,18 +91,33 @@ def whole_lines(lines: Iterable[str]) -> Iterator[Json]:
             return
 
 
-def read_toml(path: Path) -> JsonObject:
-    """The table in a TOML file; dates and times are left as they are."""
+def parse_toml(text: str) -> JsonObject:
+    """The table in a text of TOML; dates and times are left as they are."""
+    if _DOTTED.search(text):
+        raise _too_deep()
     try:
-        found: JsonObject = tomllib.loads(read_text(path, LARGEST_TOML))
+        found: JsonObject = tomllib.loads(text)
     except RecursionError:
         raise _too_deep() from None
     _check_depth(found)
     return found
 
 
+def read_toml(path: Path) -> JsonObject:
+    """The table in a TOML file; dates and times are left as they are."""
+    return parse_toml(read_text(path, LARGEST_TOML))
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    """A number with a fraction; `1e400` would be an infinity."""
+    found = float(digits)
+    if math.isinf(found):
+        raise ValueError(f"{digits[:20]} is too large for a number")
+    return found
 
 
 def _too_deep() -> ValueError:

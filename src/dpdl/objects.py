@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import reduce
@@ -50,6 +51,14 @@ def load_object(spec: str, kind: str) -> Any:
             f"The {kind} {spec!r} must be a function or a class, not a {type(found).__name__}."
         )
     return found
+
+
+def place_of(name: str, value: object) -> Path:
+    """Where a file or folder is that Python code asked for under this name."""
+    if not isinstance(value, str | os.PathLike):
+        kind = type(value).__name__
+        raise InputError(f"{name} must be a path, not of type {kind}.")
+    return Path(value)
 
 
 def cause(error: BaseException) -> str:

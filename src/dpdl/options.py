@@ -36,6 +36,7 @@ AT_LEAST_ONE = Check(lambda v: v >= 1, "a whole number of at least 1")
 SEED = Check(lambda v: v >= 0, "a whole number of at least 0")
 MOMENTUM = Check(lambda v: 0 <= v < 1, "at least 0 and below 1")
 SHARE = Check(lambda v: 0 <= v <= 1, "at least 0 and at most 1")
+RATE = Check(lambda v: 0 < v <= 1, "above 0 and at most 1")
 DECAY = Check(lambda v: 0 < v <= 1, "above 0 and at most 1")
 
 

@@ -8,6 +8,7 @@ order, so its bits are the same on one core, on two, and in another placement.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
     10 us apiece.
     """
     items = list(items)
+    if cores() == 1 and _is_single():
+        return [work(item) for item in items]
     found: list[B | None] = [None] * len(items)
     left = iter(range(len(items)))
 
@@ -55,6 +58,15 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
 
     list(_pool().map(some, range(min(cores(), len(items)))))
     return cast("list[B]", found)
+
+
+def _is_single() -> bool:
+    """Whether this thread computes with one thread, as those of the pool do."""
+    if "torch" not in sys.modules:
+        return False
+    import torch
+
+    return torch.get_num_threads() == 1
 
 
 @contextmanager

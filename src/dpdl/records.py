@@ -18,13 +18,14 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     Self,
     Union,
     get_args,
@@ -43,6 +44,8 @@ else:
 
 JsonObject = dict[str, Json]
 FORMAT = "format"
+PLAIN = (str, int, float, bool)
+"""Types of values that JSON has as they are."""
 LARGEST = 2**63 - 1
 """The largest whole number, below zero too, that a field of a file may have."""
 
@@ -75,13 +78,14 @@ class Record:
 
     def to_json(self) -> JsonObject:
         """As `json.dumps` takes it."""
+        kind: Any = type(self)
         found: JsonObject = {} if self.FORMAT is None else {FORMAT: self.FORMAT}
-        for f in fields(self):
+        for f in _layout(kind):
             value = getattr(self, f.name)
-            if f.metadata.get("others"):
+            if f.others:
                 found |= {name: written(one) for name, one in value.items()}
-            elif value is not None or not f.metadata.get("absent"):
-                found[_key(f)] = written(value)
+            elif value is not None or not f.absent:
+                found[f.key] = written(value)
         return found
 
     @classmethod
@@ -93,19 +97,22 @@ class Record:
         kind: Any = cls
         hints = _hints(kind)
         values = {}
-        for f in fields(cls):
-            if f.metadata.get("others"):
+        for f in _layout(kind):
+            if f.others:
                 values[f.name] = _read(hints[f.name], _unknown(cls, content), where)
-            elif _key(f) in content:
-                at = f"{where}.{_key(f)}" if where else _key(f)
-                values[f.name] = _read(hints[f.name], content[_key(f)], at)
-            elif f.default is MISSING and f.default_factory is MISSING:
-                raise InputError(f"{where or cls.__name__} has no {_key(f)!r}.")
+            elif f.key in content:
+                at = f"{where}.{f.key}" if where else f.key
+                values[f.name] = _read(hints[f.name], content[f.key], at)
+            elif f.needed:
+                raise InputError(f"{where or cls.__name__} has no {f.key!r}.")
         return cls(**values)
 
 
 def written(value: Any) -> Json:
     """A value of a field as `json.dumps` takes it."""
+    if value is None or type(value) in PLAIN:
+        as_is: Json = value
+        return as_is
     if hasattr(value, "to_json"):
         found: Json = value.to_json()
         return found
@@ -117,9 +124,29 @@ def written(value: Any) -> Json:
     return plain
 
 
-def _key(f: Field[Any]) -> str:
-    name: str = f.metadata.get("key", f.name)
-    return name
+class _Field(NamedTuple):
+    """What reading and writing need to know of a field."""
+
+    name: str
+    key: str  # in JSON
+    absent: bool  # None: no key
+    others: bool  # holds the keys that no other field has
+    needed: bool  # has no default
+
+
+@cache
+def _layout(cls: Any) -> tuple[_Field, ...]:
+    """The fields of a class: they are the same for all its records, and asked for at each."""
+    return tuple(
+        _Field(
+            f.name,
+            f.metadata.get("key", f.name),
+            bool(f.metadata.get("absent")),
+            bool(f.metadata.get("others")),
+            f.default is MISSING and f.default_factory is MISSING,
+        )
+        for f in fields(cls)
+    )
 
 
 @cache
@@ -128,8 +155,8 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _unknown(cls: type[Record], content: JsonObject) -> JsonObject:
-    named = [f for f in fields(cls) if not f.metadata.get("others")]
-    known = {_key(f) for f in named} | {FORMAT}
+    kind: Any = cls
+    known = {f.key for f in _layout(kind) if not f.others} | {FORMAT}
     return {name: value for name, value in content.items() if name not in known}
 
 
@@ -142,11 +169,16 @@ def _check_format(known: int | None, content: JsonObject, where: str) -> None:
         )
 
 
+@cache
+def _parts_of(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(hint), get_args(hint)
+
+
 def _read(hint: Any, value: Json, where: str) -> Any:
     """A value as a field of this type has it."""
     if hint is Any:
         return value
-    origin, inner = get_origin(hint), get_args(hint)
+    origin, inner = _parts_of(hint)
     if origin in (Union, types.UnionType):
         return _read_union(inner, value, where)
     if origin is Literal:
@@ -182,11 +214,18 @@ def _read_union(inner: tuple[Any, ...], value: Json, where: str) -> Any:
 
 def _read_items(inner: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
     if len(inner) == 2 and inner[1] is Ellipsis:
+        if inner[0] is float and _are_numbers(value):
+            return tuple(value)
         inner = (inner[0],) * len(value)
     if len(value) != len(inner):
         raise _wrong(where, f"a list of {len(inner)}", value)
     pairs = enumerate(zip(inner, value, strict=True))
     return tuple(_read(hint, one, f"{where}[{k}]") for k, (hint, one) in pairs)
+
+
+def _are_numbers(value: Any) -> bool:
+    """Whether all are finite floats, which need no look at each: a run has them by the million."""
+    return {*map(type, value)} == {float} and all(map(math.isfinite, value))
 
 
 WORDS = {

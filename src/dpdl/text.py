@@ -6,6 +6,7 @@ their characters, an encoder refuses others, and a value of a megabyte hides wha
 
 from __future__ import annotations
 
+import html
 import unicodedata
 from collections.abc import Iterable
 
@@ -34,6 +35,15 @@ def _visible(one: str) -> bool:
 
 def _escape(one: str) -> str:
     return one.encode("unicode_escape").decode("ascii")
+
+
+def for_page(text: str) -> str:
+    """The text as HTML, within an element or in quotes: no markup, and nothing invisible.
+
+    A browser drops or acts upon control characters, and a mark that turns the direction of
+    writing would show a name as another one.
+    """
+    return html.escape(plain(text))
 
 
 def sentence(text: str, most: int = SENTENCE) -> str:

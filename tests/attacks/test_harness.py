@@ -133,6 +133,8 @@ def recorded_features(folder: Path, model: str) -> Path:
     large = datasets.load("digits").x.repeat_interleave(2, 2).repeat_interleave(2, 3)
     pixels = (255 * (large - large.min()) / (large.max() - large.min())).byte()
     labels = datasets.load("digits").y
+    if "patch" in model:  # in colour, and larger
+        pixels = nn.functional.pad(pixels, (2, 2, 2, 2)).expand(-1, 3, -1, -1)
     own = folder.parent / "large.npz"
     np.savez(
         own,
@@ -159,8 +161,14 @@ def recorded_features(folder: Path, model: str) -> Path:
 
 @pytest.mark.parametrize(
     ("model", "batch", "method"),
-    [("scatter-cnn", 1, "auto"), ("scatter-linear", 2, "auto"), ("scatter-linear", 1, "dlg")],
-)  # fmt: skip
+    [
+        ("scatter-cnn", 1, "auto"),
+        ("scatter-linear", 2, "auto"),
+        ("scatter-linear", 1, "dlg"),
+        ("patch-linear", 1, "auto"),
+        ("deep-patch-linear", 1, "unscatter"),
+    ],
+)
 def test_what_features_do_not_give_away_is_refused_with_the_reason(
     tmp_path: Path, model: str, batch: int, method: str
 ) -> None:

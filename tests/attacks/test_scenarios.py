@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import dpdl
 from dpdl.algorithms import NAMES
@@ -39,6 +40,7 @@ LEAST = {
     ("dfedsam", "step"): 0.85,
     ("qg-momentum", "step"): 0.998,
     ("gut", "step"): 0.998,
+    ("dp-admm", "step"): 0.95,  # the multiplier is in it
     ("pdsl", "mm"): -1,  # the own gradient may have no weight at all
 }
 
@@ -156,3 +158,18 @@ def test_what_a_recording_does_not_allow_is_refused(
 
 def test_momenta_and_cross_gradients_are_offered_where_they_were_sent(clear) -> None:
     assert offered(Recording(clear[0] / "recording"), 3, 1) == ["cg", "mm", "self"]
+
+
+def test_messages_of_another_length_than_the_model_are_refused(tmp_path: Path) -> None:
+    request = RecordingRequest((2,), (1,))
+    recording, _ = recorded("dp-dpsgd", tmp_path / "run", request)
+    target(recording, "step", 2, 1, 0)
+    for path in recording.folder.glob("*.safetensors"):
+        tensors = load_file(path)
+        short = {
+            k: t[:, :-1].clone() if k.endswith(".rows") else t
+            for k, t in tensors.items()
+        }
+        save_file(short, path)
+    with pytest.raises(InputError, match="not as long as the model"):
+        target(recording, "step", 2, 1, 0)

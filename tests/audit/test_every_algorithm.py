@@ -47,8 +47,9 @@ OPTIONS = {
     "dpdl-sound": {"alpha": 0.5},
     "dp-netfleet": {"local_steps": 2},
     "dp-dpsgd": {"momentum": 0.5},
+    "porter": {"signs": False},  # messages of the adversary are numbers
 }
-MORE_ROUNDS = {"async-dpsgd": 12, "decor": 5, "dp-dpsgd": 5}
+MORE_ROUNDS = {"async-dpsgd": 12, "decor": 5, "dp-admm": 5, "dp-dpsgd": 5}
 """Until agent 0 has been active a few times; or because the last round is not heard any more."""
 
 REACHED = {
@@ -69,6 +70,7 @@ All of it, if not stated.
 """
 CANARIES = {
     "decor": 2000,
+    "dp-admm": 2000,
     "dfedsam": 5000,
     "dp-dpsgd": 2000,
     "sign:dp-cga": 3000,

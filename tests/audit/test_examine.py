@@ -111,9 +111,16 @@ def test_secure_randomness_draws_anew_and_a_seed_repeats() -> None:
 
 
 def test_secure_randomness_is_not_for_an_algorithm_that_shares_a_seed() -> None:
-    options = {**OPTIONS, "algorithm": "decor", "randomness": "secure"}
-    with pytest.raises(InputError, match="randomness 'secure' is not for decor"):
+    options = {**OPTIONS, "algorithm": "async-dpsgd", "randomness": "secure"}
+    with pytest.raises(InputError, match="randomness 'secure' is not for async-dpsgd"):
         examine(replace(REQUEST, options=options), unseen)
+
+
+def test_links_that_would_have_no_proof_are_not_examined() -> None:
+    options = {**OPTIONS, "algorithm": "decor", "randomness": "secure"}
+    request = replace(REQUEST, options={**options, "weight_decay": 0.1})
+    with pytest.raises(InputError, match="weight_decay must be 0"):
+        examine(request, unseen)
 
 
 def test_sigma_is_fixed_or_set_by_a_rule() -> None:

@@ -220,9 +220,12 @@ def test_what_cannot_be_audited_is_refused() -> None:
         attack_canaries(
             game(question("dpdl", RING, canaries=100, records=50), 1.0), EAVESDROPPER
         )
-    secret = question("decor", RING, canaries=100).with_noise(1.0)
-    with pytest.raises(InputError, match="no common secret"):
-        honest_game(secret, 0, Secure())
+    turns = question("async-dpsgd", RING, canaries=100).with_noise(1.0)
+    with pytest.raises(InputError, match="drawn from the seed"):
+        honest_game(turns, 0, Secure())
+    rough = question("decor", RING, canaries=100, correlation=999.0).with_noise(1.0)
+    with pytest.raises(InputError, match=r"to 90\.5 .*, not 999"):
+        honest_game(rough, 0, Secure())
     with pytest.raises(InputError, match="trials must be at least"):
         try_one(game(q, 1.0), EAVESDROPPER, 5, "none")
     with pytest.raises(InputError, match="Unknown crowd 'agains'"):

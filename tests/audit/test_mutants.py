@@ -15,9 +15,10 @@ import pytest
 from torch import Tensor
 
 from dpdl.audit import Game, attack_canaries, clopper_pearson
+from dpdl.audit.measure import honest_game
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.clip import PerChunk, Unclipped
-from dpdl.privacy.noise import Randomness, Reproducible
+from dpdl.privacy.noise import Randomness, Reproducible, Secure
 from dpdl.privacy.threats import Threat
 from tests.audit.worlds import EAVESDROPPER, FINAL, ONE, game, leading, question
 
@@ -38,6 +39,17 @@ class Shared:
         self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
     ) -> None:
         self.inside.perturb(row, std, purpose, where[0], into=into)
+
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        self.inside.pair(row, std, own, purpose, where[0], into=into)
 
 
 def setting(name: str, rounds: int = 2, alpha: float = 1.5) -> PrivacyModel:
@@ -84,3 +96,43 @@ def test_clipping_of_means_accounted_as_clipping_of_records_is_caught(
     mutant = replace(honest, grad=replace(honest.grad, mechanism=mechanism))
     proven = q.with_noise(sigma).epsilon(0, listener)
     assert certified(honest, listener) <= proven < certified(mutant, listener)
+
+
+@dataclass(frozen=True)
+class Unlinked:
+    """Noise that is missing on all links."""
+
+    inside: Randomness
+    repeatable = True
+
+    def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
+        return self.inside.uniform(count, purpose, *where)
+
+    def perturb(
+        self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
+    ) -> None:
+        self.inside.perturb(row, std, purpose, *where, into=into)
+
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        into.copy_(row)
+
+
+@pytest.mark.parametrize("listener", [EAVESDROPPER, ONE], ids=str)
+def test_secure_noise_of_links_is_enough_and_its_absence_is_caught(
+    listener: Threat,
+) -> None:
+    q = question("decor", canaries=CANARIES, rounds=5, delta=DELTA)
+    sigma = 1.0
+    proven = q.with_noise(sigma).epsilon(0, listener)
+    honest = honest_game(q.with_noise(sigma), 0, Secure())
+    assert 0 < certified(honest, listener) <= proven
+    mutant = honest.with_noise(Unlinked(Reproducible(1)))
+    assert certified(mutant, listener) > proven

@@ -10,16 +10,39 @@ from dpdl.audit.randomness import OwnNoise, Renamed, at_home
 from dpdl.privacy.noise import Reproducible, Secure
 
 
-def test_link_noise_is_known_with_one_sign_whichever_end_drew_last() -> None:
-    row, drawn = torch.zeros(8), torch.zeros(8)
-    Reproducible(2).perturb(drawn, 1.0, "link", 1, 0, 1, into=drawn)
+def paired(randomness, std: float, *where: int) -> torch.Tensor:
+    row = torch.zeros(8)
+    randomness.pair(row, std, 1.0, "link", *where, into=row)
+    return row
+
+
+@pytest.mark.parametrize("agent", [0, 1])
+def test_link_noise_is_known_with_one_sign_whichever_end_drew_last(agent: int) -> None:
+    drawn = paired(Reproducible(2), 1.0, 1, 0, 1)
     for std in (2.0, -2.0):
-        overheard = OwnNoise(Reproducible(2), frozenset({1}))
-        overheard.perturb(row.clone(), std, "link", 1, 0, 1, into=torch.empty(8))
+        overheard = OwnNoise(Reproducible(2), frozenset({agent}))
+        assert torch.equal(
+            paired(overheard, std, 1, 0, 1), paired(Reproducible(2), std, 1, 0, 1)
+        )
         assert overheard.take()["link of their own"][0, 1] == pytest.approx(
             drawn, abs=1e-5
         )
         assert overheard.take() == {}
+
+
+def test_secure_link_noise_is_known_exactly_to_either_end() -> None:
+    overheard = OwnNoise(Secure(), frozenset({1}))
+    added = paired(overheard, 2.0, 1, 0, 1)
+    first = overheard.take()["link of their own"][0, 1]
+    taken = paired(overheard, -2.0, 1, 0, 1)
+    assert torch.equal(added, -taken)
+    assert torch.equal(first, overheard.take()["link of their own"][0, 1])
+
+
+def test_noise_of_links_between_others_stays_unknown() -> None:
+    overheard = OwnNoise(Reproducible(1), frozenset({2}))
+    paired(overheard, 1.0, 1, 0, 1)
+    assert overheard.take() == {}
 
 
 def test_a_rehearsal_repeats_itself_and_never_the_run() -> None:
@@ -47,6 +70,8 @@ def test_another_name_is_another_stream_of_batches_and_of_noise() -> None:
     assert torch.equal(drawn(one, 1, 2, 3), drawn(same, 1, 2, 3))
     assert not torch.equal(drawn(one, 1, 2, 3), drawn(other, 1, 2, 3))
     assert not torch.equal(drawn(one, 1, 2, 3), drawn(Reproducible(1), 1, 2, 3))
+    links = [paired(each, 1.0, 1, 0, 1) for each in (one, same, other)]
+    assert torch.equal(links[0], links[1]) and not torch.equal(links[0], links[2])
     numbers = [each.uniform(4, "batch", 1).tolist() for each in (one, same, other)]
     assert numbers[0] == numbers[1] != numbers[2]
     assert one.repeatable and not Renamed(Secure(), "a").repeatable

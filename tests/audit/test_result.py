@@ -10,6 +10,7 @@ import pytest
 
 from dpdl.audit.certify import Certificate
 from dpdl.audit.result import AuditResult, Scores
+from dpdl.audit.setting import ProofOfRun
 from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from tests.audit.worlds import EAVESDROPPER
 
@@ -40,6 +41,19 @@ FOUND = AuditResult(
         ({"claimed": Epsilon(2.0)}, False, False, "certifies no more than Theorem 1"),
         ({"claimed": UNKNOWN}, False, False, "certifies epsilon >= 2; it stays below"),
         ({"proven": UNBOUNDED}, True, False, "the accountant proves nothing here"),
+        (
+            {"proven": UNBOUNDED, "of_run": ProofOfRun(UNBOUNDED, 9000)},
+            True,
+            False,
+            "the accountant proves nothing here",
+        ),
+        (
+            {"proven": UNBOUNDED, "of_run": ProofOfRun(Epsilon(7.5), 9000)},
+            True,
+            False,
+            "the accountant proves 7.5 for the run's model of 9000 parameters, and "
+            "nothing for the smaller one of this game.",
+        ),
         ({"proven": Epsilon(1.9)}, True, True, "the proof or the code is wrong"),
         ({"proven": Epsilon(2.0)}, True, False, "it stays below"),
     ],

@@ -11,6 +11,7 @@ import dpdl
 from dpdl.audit.setting import GameRules, setting_of_options, setting_of_run
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
+from dpdl.privacy.threats import EAVESDROPPER
 
 OPTIONS = {
     "dataset": "digits",
@@ -43,6 +44,16 @@ def test_a_run_is_audited_with_its_own_records_and_noise(run: Path) -> None:
     assert sigma == 2.0 and setting.records == header["records"]
     assert setting.experiment.rounds == 3 and setting.graph.name == "ring"
     assert setting_of_run(run, 2)[0].experiment.rounds == 2
+
+
+def test_a_run_has_a_proof_for_its_own_model_and_options_have_none(run: Path) -> None:
+    setting, sigma = setting_of_run(run, None)
+    summary = json.loads((run / "summary.json").read_text())
+    proof = setting.proven_of_run(sigma, EAVESDROPPER)
+    assert proof is not None and proof.parameters == summary["parameters"]
+    assert proof.epsilon.value == pytest.approx(summary["epsilon"]["eavesdropper"])
+    options = setting_of_options(dpdl.Experiment(**OPTIONS), 90)
+    assert options.proven_of_run(sigma, EAVESDROPPER) is None
 
 
 @pytest.mark.parametrize("rounds", [0, 4])

@@ -160,3 +160,9 @@ def test_a_benchmark_that_fails_is_named(tmp_path: Path) -> None:
     checkout = planted(tmp_path, "import sys; sys.exit('error: no such option')")
     with pytest.raises(RunFailed, match=r"bench rounds of .*: error: no such option"):
         measure_checkout(checkout, BenchCommand("rounds"))
+
+
+def test_a_benchmark_that_prints_something_else_is_named(tmp_path: Path) -> None:
+    checkout = planted(tmp_path, "print('measured: 3 ms')")
+    with pytest.raises(RunFailed, match=r"bench rounds of .* printed no JSON"):
+        measure_checkout(checkout, BenchCommand("rounds"))

@@ -233,6 +233,7 @@ def test_a_run_is_audited_with_its_own_settings(run: Path, monkeypatch, capsys) 
     facts, summary = json.loads(out), json.loads((run / "summary.json").read_text())
     assert code == 0 and json.loads((run / "audit.json").read_text()) == facts
     assert facts["proven"] == pytest.approx(summary["epsilon"]["eavesdropper"])
+    assert facts["proven_of_run"] == facts["proven"]
     wanted = {
         "algorithm": "gradient-tracking",
         "graph": "ring",
@@ -245,6 +246,22 @@ def test_a_run_is_audited_with_its_own_settings(run: Path, monkeypatch, capsys) 
     assert facts["records"] == summary["records"]["fewest"] == facts["canaries"]
     assert facts["sigma_eff"]["attack"] == pytest.approx(2.0, rel=0.05)
     assert facts["certified"] <= facts["proven"] and facts["run"] == str(run)
+
+
+def test_what_is_proven_of_the_run_stands_beside_what_is_proven_of_a_smaller_model(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    """A proof for `dpdl` needs many parameters; a game has as many as there are canaries."""
+    run = trained(tmp_path / "run", algorithm="dpdl", sigma=2.0)
+    code, out, _ = command(monkeypatch, capsys, str(run), "--canaries", "60")
+    facts = json.loads((run / "audit.json").read_text())
+    proven = json.loads((run / "summary.json").read_text())["epsilon"]["eavesdropper"]
+    assert code == 0
+    assert facts["proven"] == "unbounded" and facts["parameters"] == 60
+    assert facts["proven_of_run"] == pytest.approx(proven)
+    assert "proven for this game's model of 60 parameters" in out
+    assert f"the accountant proves {proven:.4g} for the run's model" in out
+    assert "proves nothing here" not in out
 
 
 def test_fewer_rounds_of_a_run_have_the_proof_of_so_many(

@@ -100,6 +100,21 @@ def test_lists_are_answered_before_torch(tmp_path: Path) -> None:
         assert (code, imported) == (0, []), command
 
 
+def test_cards_are_made_shown_and_admitted_before_torch(tmp_path: Path) -> None:
+    given = [
+        "peer init a --url https://127.0.0.1:18443 --home a",
+        "peer init b --home b",
+        "peer rotate --home a",
+        "peer show a/card.toml",
+        "peer admit a/card.toml --digits 00000000 --home b",
+    ]
+    found = answers([words.split() for words in given], tmp_path)
+    assert [code for code, *_ in found.values()] == [0, 0, 0, 0, 2]
+    for command, (_, imported, _, _) in found.items():
+        assert imported == [], command
+    assert "not the last 8 digits" in found[given[-1]][3]
+
+
 @pytest.mark.parametrize("words", [["--help"], [], ["bench", "--help"], ["nothing"]])
 def test_what_needs_no_arrays_does_not_import_numpy(
     tmp_path: Path, words: list[str]

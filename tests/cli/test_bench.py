@@ -84,7 +84,8 @@ def test_rounds_of_many_cases_are_drawn(monkeypatch, capsys) -> None:
     ]
     promised = {"graph", "agents", "seconds_per_round", "share", "peak_memory_mb"}
     assert promised <= set(rows[0])
-    assert list(rows[0]["share"]) == ["gradients", "noise", "exchange", "other"]
+    parts = ["gradients", "noise", "exchange", "other", "secrets"]
+    assert list(rows[0]["share"]) == parts
     assert all(row["evaluation_seconds_per_agent"] > 0 for row in rows)
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
 

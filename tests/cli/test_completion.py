@@ -76,6 +76,8 @@ def home(tmp_path: Path) -> Path:
         ("dpdl data fetch c", ["plain,cifar10"]),
         ("dpdl graph to", ["plain,torus"]),
         ("dpdl export runs/first --to m", ["plain,model"]),
+        ("dpdl run --track csv,w", ["plain,csv,wandb"]),
+        ("dpdl resume runs/first --track t", ["plain,tensorboard", "plain,trackio"]),
     ],
 )
 def test_bash_is_offered_what_fits(home: Path, line: str, expected: list[str]) -> None:

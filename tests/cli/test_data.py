@@ -72,7 +72,7 @@ def test_a_person_sees_who_holds_what(monkeypatch, capsys) -> None:
     assert "738" in out and "." in out, (
         "the total of an agent, and a class without records"
     )
-    assert "picture: partition-digits-3.png" in out
+    assert "picture: runs/partition-digits-3.png" in out
 
 
 def test_the_list_says_how_to_get_what_is_missing(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -167,3 +169,15 @@ def test_the_help_shows_every_command_once_in_its_group(monkeypatch, capsys) -> 
         assert shown.count(name) == 1, name
     titles = [line[:-1] for line in out.splitlines() if line[:1].isupper()]
     assert [title for title in titles if title in GROUPS] == list(GROUPS)
+
+
+def test_a_reader_that_has_read_enough_is_no_failure() -> None:
+    command = subprocess.Popen(
+        [sys.executable, "-m", "dpdl", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with command:
+        command.stdout.close()
+        complaint = command.stderr.read()
+    assert (command.returncode, complaint) == (0, b"")

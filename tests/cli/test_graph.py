@@ -85,5 +85,6 @@ def test_a_file_of_edges_is_drawn_under_its_name(monkeypatch, capsys) -> None:
     code, out, _ = dpdl(monkeypatch, capsys, "graph", "town.edges")
     assert code == 0
     assert "town.edges: 3 agents, 2 edges, 1 to 2 neighbours" in out
-    assert "picture: graph-town-3.png" in out
-    assert Path("graph-town-3.png").exists()
+    assert "picture: runs/graph-town-3.png" in out
+    assert Path("runs/graph-town-3.png").exists()
+    assert {path.name for path in Path().iterdir()} == {"town.edges", "runs"}

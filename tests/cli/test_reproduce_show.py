@@ -7,7 +7,7 @@ import pytest
 from dpdl.cli.reproduce_show import Announcer, duration, list_runs, show_cells
 from dpdl.studies.reproduce.forecast import Beginning, Forecast
 from dpdl.studies.reproduce.printed import BestProven, PrintedCells
-from tests.report.cells import CELL, RANKING, row
+from tests.pages.cells import CELL, RANKING, row
 
 FORECAST = Forecast({"first": 90.4, "second": 29.6}, jobs=2)
 

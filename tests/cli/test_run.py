@@ -353,12 +353,20 @@ def test_a_gloo_process_that_dies_ends_the_run_with_advice_and_it_resumes_elsewh
     assert alone.returncode == 130, err
 
 
+def with_schedule(facts: str) -> str:
+    """Facts of a run from before there was a schedule, with the one that it had."""
+    assert facts.count('"lr_decay":') == 1
+    return facts.replace('"lr_decay":', '"lr_schedule": "steps", "lr_decay":')
+
+
 def of_this_version(ledger: bytes) -> bytes:
-    """A ledger as this version writes it, with the hashes that follow from its own number."""
+    """A ledger as this version writes it: its own number, options that are new, and the hashes."""
     head, found = START, b""
     for line in map(json.loads, ledger.splitlines()):
         if "version" in line:
             line["version"] = __version__
+            old = json.dumps(line["options"])
+            line["options"] = json.loads(with_schedule(old))
         content = json.dumps({**line, "prev": head}).encode()
         head, found = line_hash(content), found + content + b"\n"
     return found
@@ -379,9 +387,10 @@ def test_files_and_json_are_as_they_were_before_there_were_records(
     assert same(found, expected)
     ledger = of_this_version((RUN / "ledger.jsonl").read_bytes())
     assert Path("run/ledger.jsonl").read_bytes() == ledger
-    facts = (RUN / "experiment.json").read_text()
+    facts = with_schedule((RUN / "experiment.json").read_text())
     facts = facts.replace('"version": "0.2.0"', f'"version": "{__version__}"')
-    assert Path("run/experiment.json").read_text() == facts
+    expected = json.dumps(json.loads(facts), indent=2)
+    assert Path("run/experiment.json").read_text().rstrip("\n") == expected
     counts = (RUN / "partition.json").read_bytes()
     assert Path("run/partition.json").read_bytes() == counts
 

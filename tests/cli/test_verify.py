@@ -83,3 +83,17 @@ def test_a_person_sees_both_values_where_they_matter(
     assert "agrees batch in experiment.json 8" in lines
     assert "agrees neighbours in the ledger [[1, 2], [0, 2], [0, 1]]" in lines
     assert lines[-1] == "The ledger agrees with the report."
+
+
+def test_a_file_cannot_write_lines_of_ours_nor_move_the_cursor(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    shutil.copytree(RUN, tmp_path / "run")
+    file = tmp_path / "run" / "summary.json"
+    summary = json.loads(file.read_text("utf-8"))
+    summary["ledger_head"] += "\x1b[2J\x07\u202e\nThe ledger agrees with the report."
+    file.write_text(json.dumps(summary), "utf-8")
+    code, out, _ = dpdl(monkeypatch, capsys, "privacy", "verify", "run")
+    assert code == 3
+    assert r"\x1b[2J\x07\u202e\nThe ledger agrees" in out
+    assert "\nThe ledger agrees" not in out

@@ -12,7 +12,7 @@ import pytest
 
 from tests.commands import SOURCE
 
-REFUSED = ("matplotlib", "PIL", "sklearn")
+REFUSED = ("matplotlib", "PIL", "sklearn", "wandb", "mlflow", "trackio")
 BLOCK = f"""
 import sys
 from importlib.machinery import PathFinder

@@ -40,6 +40,8 @@ from dpdl.options import option
         ({"noise": "none", "sigma": 1.0}, "exclude each other"),
         ({"dtype": "float16"}, "float32"),
         ({"agents": None}, "agents must be given"),
+        ({"graph": object()}, r"dpdl.train\(experiment, graph=...\)"),
+        ({"dataset": object()}, r"dpdl.train\(experiment, data=...\)"),
         ({"epsillon": 1.0}, "Did you mean 'epsilon'"),
     ],
 )
@@ -127,6 +129,7 @@ def test_resolving_sets_every_option_of_the_algorithm_and_no_other() -> None:
     e = Experiment(algorithm="decor", dataset="digits", lr=0.3).resolved()
     assert e.options == {
         "lr": 0.3,
+        "lr_schedule": "steps",
         "lr_decay": 1.0,
         "lr_decay_every": 30,
         "weight_decay": 0.0,
@@ -198,7 +201,9 @@ def test_an_object_is_taken_exactly_as_it_is() -> None:
     )
     assert Experiment(algorithm=DPSGD()).algorithm == "dp-dpsgd"
     assert replace(Experiment(alpha=3.0), algorithm=Decor()).options["correlation"] == 3
-    assert make("decor", Experiment(algorithm=Decor(0.3)).as_dict()) == Decor(0.3)
+    assert make("decor", Experiment(algorithm=Decor(0.3)).as_dict()) == Decor(
+        0.3, rounds=200
+    )
 
 
 @dataclass(frozen=True)
@@ -213,14 +218,14 @@ def test_a_class_without_a_name_is_remembered() -> None:
     e = Experiment(algorithm=Local(power=3.0))
     assert e.algorithm == f"{__name__}:Local"
     assert e.resolved().options["power"] == 3.0
-    assert make(e.algorithm, e.as_dict()) == Local(power=3.0)
+    assert make(e.algorithm, e.as_dict()) == Local(power=3.0, rounds=200)
 
     @dataclass(frozen=True)
     class Inner(DPSGD):
         depth: int = 1
 
     inner = Experiment(algorithm=Inner(depth=2))
-    assert make(inner.algorithm, inner.as_dict()) == Inner(depth=2)
+    assert make(inner.algorithm, inner.as_dict()) == Inner(depth=2, rounds=200)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +252,7 @@ def test_options_that_do_not_fit_are_refused(given, words: str) -> None:
 
 def test_the_seed_of_an_object_may_be_the_experiments() -> None:
     e = Experiment(algorithm=AsyncDPSGD(seed=3), seed=3)
-    assert make(e.algorithm, e.as_dict()) == AsyncDPSGD(seed=3)
+    assert make(e.algorithm, e.as_dict()) == AsyncDPSGD(seed=3, rounds=200)
     e = Experiment(algorithm=AsyncDPSGD(), seed=4)
     assert make(e.algorithm, e.as_dict()).seed == 4
 

@@ -51,7 +51,7 @@ def test_equal_options_have_equal_hashes_and_survive_copies() -> None:
 # ------------------------------------------------------------------ which there are
 def test_the_options_of_an_algorithm_are_its_fields_but_for_shared_names() -> None:
     assert set(options_of("decor")) == {
-        *("lr", "lr_decay", "lr_decay_every", "weight_decay"),
+        *("lr", "lr_schedule", "lr_decay", "lr_decay_every", "weight_decay"),
         *("momentum", "correlation"),
     }
     assert "seed" not in options_of("pdsl")
@@ -66,7 +66,7 @@ def test_an_experiment_has_shared_options_and_those_of_its_algorithm() -> None:
 
 def test_options_are_listed_by_name_and_algorithm_in_the_order_of_old() -> None:
     found = installed()
-    assert list(found["correlation"]) == ["decor"]
+    assert list(found["correlation"]) == ["concord", "decor"]
     assert set(found["lr"]) == set(algorithms.usable())
     assert [name for name in found if name in FLAT] == list(FLAT)
     assert list(found)[: len(FLAT)] == list(FLAT)

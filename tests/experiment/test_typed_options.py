@@ -19,7 +19,7 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.experiment.options import options_of
 from dpdl.experiment.shared import SHARED
 from dpdl.experiment.typed_options import ExperimentOptions
-from dpdl.options import allowed_names
+from dpdl.options import allowed_names, may_be_none
 
 HOME = Path(__file__).parents[2]
 TOOL = HOME / "tools" / "typed_options.py"
@@ -74,8 +74,12 @@ def test_an_option_with_fixed_names_takes_no_other_text() -> None:
     hints = get_type_hints(ExperimentOptions, localns=names)
     for name, f in SHARED.items():
         if allowed_names(f) and not f.metadata["also"]:
-            assert str not in get_args(hints[name]), name
-            assert set(get_args(hints[name])) == set(allowed_names(f)), name
+            parts = get_args(hints[name])
+            if may_be_none(f):  # Literal[...] | None
+                assert type(None) in parts, name
+                (parts,) = (get_args(one) for one in parts if one is not type(None))
+            assert str not in parts, name
+            assert set(parts) == set(allowed_names(f)), name
 
 
 def test_a_notebook_shows_every_option() -> None:

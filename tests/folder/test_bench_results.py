@@ -21,6 +21,7 @@ from dpdl.folder.bench_results import (
     TimeShares,
     Workload,
 )
+from dpdl.peer.bench import PeerCosts
 
 HISTORY = Path(__file__).parents[2] / "benchmarks" / "history.jsonl"
 KINDS = {
@@ -29,6 +30,7 @@ KINDS = {
     "rounds": RoundCosts,
     "startup": Startup,
     "against": CheckoutRatios,
+    "peers": PeerCosts,
 }
 
 

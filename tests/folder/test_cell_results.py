@@ -154,3 +154,14 @@ def test_a_wrong_value_is_named_with_its_place(tmp_path: Path) -> None:
 def test_only_this_format_is_a_result(content: object) -> None:
     assert not is_result(content)
     assert is_result({"format": 1})
+
+
+@pytest.mark.parametrize("seed", ["", "x", "-1", "1.5", "\u0663", "9" * 400])
+def test_runs_are_by_seed(seed: str) -> None:
+    with pytest.raises(InputError, match="runs must be by seed"):
+        result(runs={seed: RUN})
+
+
+def test_a_result_has_a_run() -> None:
+    with pytest.raises(InputError, match="at least one seed"):
+        result(runs={})

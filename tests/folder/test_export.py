@@ -29,6 +29,7 @@ SMALL = dpdl.Experiment(
     eval_every=2, checkpoint_every=3, partition="dirichlet-agent",
 )  # fmt: skip
 BOTH = ["csv", "tensorboard"]
+ALLOWED = "Allowed: csv, mlflow, tensorboard, trackio, wandb"
 
 
 @pytest.fixture(autouse=True)
@@ -338,6 +339,10 @@ def test_formats_are_a_list_with_commas() -> None:
     assert formats_in("tensorboard, csv,csv") == ["tensorboard", "csv"]
 
 
+def test_formats_and_trackers_may_be_asked_for_together() -> None:
+    assert formats_in("mlflow,csv, wandb") == ["mlflow", "csv", "wandb"]
+
+
 def test_run_resume_and_export_track(monkeypatch, capsys) -> None:
     words = [
         "run",
@@ -412,9 +417,10 @@ def test_a_killed_run_leaves_whole_lines_and_whole_events(monkeypatch, capsys) -
             "Did you mean 'tensorboard'",
         ),
         (["run", *DIGITS, "--quiet", "--track", "csv,cvs"], "Did you mean 'csv'"),
-        (["run", *DIGITS, "--quiet", "--track", "csv,"], "Allowed: csv, tensorboard"),
-        (["run", *DIGITS, "--quiet", "--track", ""], "Allowed: csv, tensorboard"),
-        (["resume", "run", "--quiet", "--track", "wandb"], "Allowed: csv, tensorboard"),
+        (["run", *DIGITS, "--quiet", "--track", "csv,"], ALLOWED),
+        (["run", *DIGITS, "--quiet", "--track", ""], ALLOWED),
+        (["resume", "run", "--quiet", "--track", "comet"], ALLOWED),
+        (["export", "run", "--to", "wandb"], "Allowed: csv, model, tensorboard"),
         (["export", "run", "--to", "tensorbord"], "Did you mean 'tensorboard'"),
         (["export", "nowhere"], "holds no run"),
         (["export", "nowhere", "--to", "tensorboard"], "holds no run"),

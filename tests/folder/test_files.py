@@ -94,3 +94,21 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         files.refusing("Page", path),
     ):
         files.write(path, b"")
+
+
+def test_a_picture_without_a_name_goes_to_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert files.among_runs("graph.png") == Path("runs/graph.png")
+    assert Path("runs").is_dir()
+    assert files.among_runs("other.png") == Path("runs/other.png")
+
+
+def test_a_file_in_the_place_of_the_runs_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs").write_text("")
+    with pytest.raises(InputError, match=r"'runs/graph.png' cannot be written: File"):
+        files.among_runs("graph.png")

@@ -59,7 +59,8 @@ def test_the_stored_run_costs_what_its_summary_says() -> None:
 
 def test_a_matrix_comes_back_from_its_weights() -> None:
     for graph in (build("ring", 5), build("star", 4), build("complete", 1)):
-        header = replace(HEADER, records=(9,) * len(graph), weights=weights_of(graph))
+        agents = {"records": (9,) * len(graph), "neighbours": neighbours_of(graph)}
+        header = replace(HEADER, **agents, weights=weights_of(graph))
         assert np.array_equal(graph_of(header).W, graph.W)
     assert weights_of(build("complete", 2)) == ((0, 0, 0.5), (0, 1, 0.5), (1, 1, 0.5))
     assert neighbours_of(build("path", 3)) == ((1,), (0, 2), (1,))

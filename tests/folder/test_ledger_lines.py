@@ -101,3 +101,39 @@ def test_a_header_answers_what_its_words_mean() -> None:
     )
     other = replace(header, sampling="fixed", randomness="secure", clip_unit="chunks")
     assert (other.fixed, other.repeatable, other.bounds_record) == (True, False, False)
+
+
+@pytest.mark.parametrize("round", [0, -1, 10**12])
+def test_a_round_that_nobody_plays_is_refused(round: int) -> None:
+    """A line of a few bytes must not make anybody count to it."""
+    with pytest.raises(InputError, match="rounds must be"):
+        ChargedRound(round)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("sigma", 1e300), ("delta", 1e-300), ("batch", 10**15)]
+)
+def test_a_number_that_cannot_be_computed_with_is_refused(
+    name: str, value: float
+) -> None:
+    with pytest.raises(InputError, match=f"{name} must be"):
+        Header.from_json({**HEADER, name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("neighbours", []),
+        ("neighbours", [[]] * 99),
+        ("neighbours", [[99]] * len(HEADER["records"])),
+        ("neighbours", [[-1]] * len(HEADER["records"])),
+        ("records", []),
+        ("records", [300]),
+    ],
+)
+def test_records_and_neighbours_are_those_of_the_same_agents(
+    name: str, value: list
+) -> None:
+    """A statement about nobody once ended in a traceback."""
+    with pytest.raises(InputError, match="neighbours must be"):
+        Header.from_json({**HEADER, name: value})

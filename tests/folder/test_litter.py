@@ -74,6 +74,19 @@ def test_a_recording_and_a_study_are_swept_too(tmp_path: Path) -> None:
     assert not (tmp_path / ".tune.json.abcd1234").exists()
 
 
+@pytest.mark.parametrize("tracker", ["wandb", "mlflow", "trackio"])
+def test_of_a_trackers_folder_only_our_file_is_swept(
+    tmp_path: Path, tracker: str
+) -> None:
+    (tmp_path / tracker).mkdir()
+    ours = tmp_path / tracker / ".tracked.json.abcd1234"
+    its_own = tmp_path / tracker / ".summary.json.abcd1234"
+    for path in (ours, its_own):
+        aged(path)
+    litter.sweep_run(tmp_path)
+    assert (ours.exists(), its_own.exists()) == (False, True)
+
+
 def test_who_is_kept_out_by_the_lock_removes_nothing(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     with run.writing():

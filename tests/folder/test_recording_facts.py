@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,3 +57,40 @@ def test_an_index_lists_links_as_pairs() -> None:
     content = {**index.to_json(), "links": [[0, 1, 2]]}
     with pytest.raises(InputError, match=r"links\[0\] must be a list of 2"):
         RecordingIndex.from_json(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("W", (), "as many columns as rows"),
+        ("W", ((1.0,), (1.0,)), "as many columns as rows"),
+        ("W", ((math.inf,),), "finite numbers"),
+        ("shape", (), "sides from 1"),
+        ("shape", (1, 0), "sides from 1"),
+        ("shape", (10**9,), "sides from 1"),
+        ("classes", 0, "classes must be"),
+        ("classes", 10**12, "classes must be"),
+    ],
+)
+def test_facts_that_cannot_be_right_are_refused(
+    name: str, value: object, words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        replace(PUBLIC, **{name: value})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "x",
+        "00001.safetensors",
+        "000001.safetens0rs",
+        "../000001.safetensors",
+        "000001.safetensors.x",
+    ],
+)
+def test_an_index_names_recordings_only(name: str) -> None:
+    index = read_record(RecordingIndex, EXAMPLES / "index.json")
+    with pytest.raises(InputError, match="which is no recording"):
+        replace(index, files=(name,))

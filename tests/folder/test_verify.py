@@ -5,18 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+import torch
 
+import dpdl
 from dpdl.cli import cli
 from dpdl.errors import InputError
+from dpdl.folder.verify import _gaps
+from dpdl.graph import build
+from dpdl.planning.build import make_algorithm, make_privacy_model
+from dpdl.privacy.threats import threat
 from dpdl.tasks.data import Dataset
+from dpdl.training.interrupt import Interrupted
+from tests.conftest import small_module
 from tests.folder.ledgers import as_format_1, edit
-from tests.training.small import changed, train
+from tests.training.small import StopAt, changed, train
 
 Found = dict[str, Any]
 Lines = list[dict[str, Any]]
@@ -94,6 +103,33 @@ def test_an_honest_run_agrees_in_everything(run: Path, verify) -> None:
     assert {"chain", "head of the ledger", "sigma in summary.json", "graph in experiment.json", "privacy_statement",
             "sigma_eff, eavesdropper", "rounds in summary.json", "rounds in metrics.jsonl", "rounds in the checkpoint",
             "noise_factors in the ledger", "claimed_theorem1", "eavesdropper"} <= names  # fmt: skip
+
+
+def test_a_run_at_a_rate_agrees_and_goes_on(
+    blobs: Dataset, tmp_path: Path, verify
+) -> None:
+    at_rate = {
+        **changed(algorithm="decor", rounds=6, rate=0.2).as_dict(),
+        "batch": None,
+        "records": "120,100,80,110,60",
+    }
+    e = dpdl.Experiment(**at_rate)
+    whole = train(blobs, e, out=tmp_path / "whole")
+    header = json.loads((tmp_path / "whole/ledger.jsonl").read_text().split("\n")[0])
+    said = header["records"]
+    assert len(set(said)) > 1
+    assert header["batch"] == round(0.2 * sum(said) / len(said))
+    assert header["options"]["rate"] == 0.2
+    assert verify(tmp_path / "whole")[0] == 0
+    with pytest.raises(Interrupted):
+        train(blobs, e, out=tmp_path / "part", callbacks=[StopAt(3)])
+    again = dpdl.resume(tmp_path / "part", data=blobs, model=small_module())
+    assert torch.equal(again.models, whole.models)
+    # The guarantee is that of the rate, whatever the agents' numbers.
+    one = dpdl.Experiment(**{**at_rate, "rate": None, "batch": 20})
+    same = make_privacy_model(one, make_algorithm(one), build("ring", 5), [100] * 5, 77)
+    at = same.with_noise(0.5).worst(threat("eavesdropper"))
+    assert whole.summary.epsilon.proven["eavesdropper"].value == pytest.approx(at)
 
 
 def test_every_comparison_is_printed(
@@ -357,3 +393,24 @@ def test_an_old_ledger_of_a_graph_without_a_name_is_taken_at_its_word(
     assert unknown == {"chain", "sigma_eff", "privacy_statement"}
     report(run, lambda s: s["epsilon"].update(eavesdropper=0.1))
     assert disagreeing(verify(run)[1]) == {"eavesdropper"}
+
+
+def a_round_far_away(lines: Lines) -> None:
+    lines[-1]["round"] = 999_999_999
+
+
+def test_a_gap_of_a_billion_rounds_is_named_at_once(run: Path, verify) -> None:
+    """Rounds were once counted one by one, in gigabytes of memory."""
+    rewrite(run, a_round_far_away, hashed=True)
+    started = time.process_time()
+    _, found = verify(run)
+    (gap,) = (c for c in found["checks"] if c["name"] == "rounds without a gap")
+    assert not gap["agrees"]
+    assert gap["recomputed"].endswith(" to 999999998")
+    assert time.process_time() - started < 20
+
+
+def test_gaps_are_named_by_their_ends() -> None:
+    assert _gaps({1, 2, 4, 9}) == ["3", "5 to 8"]
+    assert _gaps({2}) == ["1"]
+    assert _gaps(set()) == []

@@ -103,8 +103,8 @@ def fitting(r: Random, parameter: click.Parameter) -> str | None:
     if field is None or field.metadata.get("names") is None:
         metavar = str(parameter.metavar or "")
         if "INTEGER" in metavar:
-            return str(r.randint(1, 4))
-        return r.choice(["0.1", "0.5", "1"]) if "FLOAT" in metavar else None
+            return str(r.randint(1, r.choice([4, 4, 40])))
+        return values.fraction(r, 1e-3, 10) if "FLOAT" in metavar else None
     return r.choice(allowed_names(field))
 
 
@@ -246,7 +246,7 @@ def of_experiments(r: Random, home: Path) -> Case:
     offered = [p for p in parameters(("run",)) if p.name in EXPERIMENT]
     lines = []
     tiny = {k: repr(v).replace("'", '"') for k, v in world.TINY.items()}
-    for _ in range(r.randint(1, 3)):
+    for _ in range(r.randint(1, 5)):
         option = r.choice(offered)
         name = (option.name or "") if r.random() < 0.95 else values.text(r)
         fits = fitting(r, option) if r.random() < 0.6 else None
@@ -254,7 +254,7 @@ def of_experiments(r: Random, home: Path) -> Case:
     for name, value in tiny.items():
         key = name if name.isascii() and name.isidentifier() else f'"{name}"'
         lines.append(f"{key} = {value}")
-    text = "\n".join(lines) if r.random() < 0.9 else r.choice(ODD_TOML)
+    text = "\n".join(lines) if r.random() < 0.98 else r.choice(ODD_TOML)
     path = home / world.TOML
     path.write_bytes(
         text.encode("utf-8", "surrogateescape" if _escapes(text) else "replace")
@@ -325,42 +325,58 @@ def of_graphs(r: Random, home: Path) -> Case:
 
 
 def _matrix(r: Random, path: Path) -> None:
-    if r.random() < 0.4:
+    if r.random() < 0.3:
+        np.save(path, np.random.default_rng(r.getrandbits(32)).random((3, 3)))
         damage.damage(r, path)
         return
-    array = r.choice(damage.ARRAYS)()
-    square = np.asarray(r.choice([np.eye(3), np.ones((3, 3)), np.full((2, 2), np.inf)]))
-    np.save(path, r.choice([array, square, -square]), allow_pickle=True)
+    np.save(path, np.asarray(_square(r) if r.random() < 0.7 else damage.array(r)))
+
+
+def _square(r: Random) -> np.ndarray:
+    """A matrix of weights, nearly one, or one of anything."""
+    agents = r.randint(1, 7)
+    draw = np.random.default_rng(r.getrandbits(32))
+    links = draw.random((agents, agents)) < r.random()
+    if r.random() < 0.3:
+        return (draw.standard_normal((agents, agents)) * links).astype("f4")
+    symmetric = np.triu(links, 1) + np.triu(links, 1).T
+    weights = symmetric / (1 + symmetric.sum(0).max())
+    weights += np.diag(1 - weights.sum(0))
+    if r.random() < 0.4:
+        k = r.randrange(agents), r.randrange(agents)
+        weights[k] = r.choice([np.nan, np.inf, -1.0, 0.0, r.random(), 1e300])
+    return weights
 
 
 def _graph(r: Random) -> str:
-    if r.random() < 0.3:  # a ring with more edges, perhaps
-        agents = r.randint(2, 6)
+    if r.random() < 0.5:  # a ring with more edges, perhaps
+        agents = r.randint(2, 12)
         edges = [(k, (k + 1) % agents) for k in range(agents)]
-        edges += [(r.randrange(agents), r.randrange(agents)) for _ in range(2)]
-        weight = r.choice(["", " 0.1", " 0.25"])
-        return "\n".join(f"{i} {j}{weight}" for i, j in edges)
-    cells = (
-        "0",
-        "1",
-        "2",
-        "0.5",
-        "3",
-        "-1",
-        "nan",
-        "1e400",
-        "9" * 400,
-        "x",
-        "#",
-        "1e9",
-    )
-    common = cells[:5]
+        more = r.randint(0, 6)
+        edges += [(r.randrange(agents), r.randrange(agents)) for _ in range(more)]
+        weighted = r.random() < 0.5
+        lines = [f"{i} {j}{_weight(r) if weighted else ''}" for i, j in edges]
+        r.shuffle(lines)
+        return "\n".join(lines)
     lines = []
-    for _ in range(r.randint(0, 5)):
-        pool = common if r.random() < 0.8 else cells
-        row = [r.choice(pool) for _ in range(r.choice([2, 2, 3, 3, 1, 4]))]
+    for _ in range(r.randint(0, 8)):
+        odd = r.random() < 0.2
+        row = [_number(r, odd) for _ in range(r.choice([2, 2, 3, 3, 1, 4]))]
         lines.append(r.choice([" ", ",", "\t", ", "]).join(row))
     return r.choice(["\n", "\n", "\r\n", "\n\n"]).join(lines)
+
+
+def _weight(r: Random) -> str:
+    return f" {r.choice([0.1, 0.25, round(r.random(), 3)])}"
+
+
+ODD_CELLS = ("-1", "nan", "1e400", "9" * 400, "x", "#", "1e9", "0x1", "1_0", "\u0663")
+
+
+def _number(r: Random, odd: bool) -> str:
+    if odd:
+        return r.choice([*ODD_CELLS, values.number_text(r)[:50]])
+    return r.choice([str(r.randint(0, 9)), f"{r.random():.2f}"])
 
 
 def of_data(r: Random, home: Path) -> Case:
@@ -384,6 +400,27 @@ def of_data(r: Random, home: Path) -> Case:
     return Case("data", tuple(line), (f"{name}: {how}",), mine=("new",))
 
 
+PLANS = ("dpdl", "dpdl-sound", "dp-dpsgd", "muffliato", "decor", "pdsl")
+
+
+def of_privacy(r: Random, home: Path) -> Case:
+    """A plan of noise with numbers of every order of magnitude."""
+    which = r.choice(["sigma", "epsilon"])
+    few = ["--agents", r.choice(["3", "4", "10"]), "--algorithm", r.choice(PLANS)]
+    target = [f"--{'epsilon' if which == 'sigma' else 'sigma'}"]
+    target.append(values.fraction(r, 1e-3, 1e4))
+    line = ["privacy", which, *few, *target]
+    batch, records = r.choice([1, 8, 64, 300]), r.choice([1, 20, 300, 6000, 10**6])
+    line += ["--batch", str(batch), "--records", str(records)]
+    line += ["--rounds", str(int(float(values.fraction(r, 1, 1e5))))]
+    for name, low, high in (("delta", 1e-12, 0.9), ("c1", 1e-3, 1e3), ("c2", 0.1, 10)):
+        if r.random() < 0.4:
+            line += [f"--{name}", values.fraction(r, low, high)]
+    if r.random() < 0.3:
+        line += ["--plot", "new.png"]
+    return Case("privacy", tuple(line), mine=("new.png",))
+
+
 KINDS: Mapping[str, Callable[[Random, Path], Case]] = {
     "options": of_options,
     "run folders": of_runs,
@@ -391,4 +428,15 @@ KINDS: Mapping[str, Callable[[Random, Path], Case]] = {
     "experiments": of_experiments,
     "graphs": of_graphs,
     "data": of_data,
+    "privacy": of_privacy,
 }
+OFTEN = {
+    "options": 16,
+    "run folders": 2,
+    "studies": 4,
+    "experiments": 4,
+    "graphs": 12,
+    "data": 12,
+    "privacy": 1,
+}
+"""How often each is drawn where there are millions of inputs: the quick ones more often."""

@@ -22,7 +22,8 @@ MARK = "\x00here\x00"
 
 def damage(r: Random, path: Path) -> str:
     """Damage a file, or what stands for it; how."""
-    how = r.choice(_fitting(path))
+    ways = _fitting(path) if r.random() < 0.95 else AS_A_WHOLE
+    how = r.choice(ways)
     how(r, path)
     return how.__name__.strip("_")
 
@@ -31,16 +32,16 @@ Damage = Callable[[Random, Path], None]
 
 
 def _fitting(path: Path) -> list[Damage]:
-    """Content is damaged more often than the file as a whole."""
+    """Content is damaged more often than the file as a whole: there are more ways to."""
     if path.suffix == ".json":
-        return [*WHOLE, *[_json] * 12]
+        return [*BYTES, *[_json] * 60]
     if path.suffix == ".jsonl":
-        return [*WHOLE, *[_line] * 10, *[_rehashed] * 8]
+        return [*BYTES, *[_line] * 40, *[_rehashed] * 30]
     if path.suffix == ".safetensors":
-        return [*WHOLE, *[_tensors] * 4, *[_restated] * 8, *[_header] * 4]
-    if path.suffix == ".npz":
-        return [*WHOLE, *[_arrays] * 10]
-    return list(WHOLE)
+        return [*BYTES, *[_tensors] * 15, *[_restated] * 30, *[_header] * 20]
+    if path.suffix in (".npz", ".npy"):
+        return [*BYTES, *[_arrays if path.suffix == ".npz" else _flipped] * 40]
+    return list(BYTES)
 
 
 # ------------------------------------------------------------------ the file as a whole
@@ -74,7 +75,7 @@ def _flipped(r: Random, path: Path) -> None:
 
 def _continued(r: Random, path: Path) -> None:
     more = r.choice([b"\xff\xfe", b"\n", b"{}\n", b"\x00" * 9, b"garbage", b"[1]\n\n"])
-    path.write_bytes(path.read_bytes() + more)
+    path.write_bytes(path.read_bytes() + more * r.randint(1, 9))
 
 
 def _replaced(r: Random, path: Path) -> None:
@@ -103,20 +104,17 @@ def _pipe(r: Random, path: Path) -> None:
     os.mkfifo(path)
 
 
-WHOLE: list[Damage] = [
+AS_A_WHOLE: list[Damage] = [
     _gone,
     _emptied,
-    _cut,
-    _cut,
-    _flipped,
-    _flipped,
     _continued,
-    _replaced,
     _folder,
     _loop,
     _dangling,
     _pipe,
 ]
+"""There are few ways to: it is seldom done."""
+BYTES: list[Damage] = [*[_cut] * 4, *[_flipped] * 16, *[_replaced] * 4]
 
 
 # ------------------------------------------------------------------ JSON
@@ -127,7 +125,7 @@ def _json(r: Random, path: Path) -> None:
 def mutated(r: Random, text: str) -> str:
     """JSON with one to three of its values, names or numbers changed."""
     content = json.loads(text)
-    for _ in range(r.choice([1, 1, 1, 2, 3])):
+    for _ in range(r.choice([1, 1, 2, 2, 3, 4, 6])):
         content = _mutate(r, content)
     raw = values.raw_json(r)
     return json.dumps(content).replace(json.dumps(MARK), raw)
@@ -216,6 +214,19 @@ TENSORS: list[Callable[[], torch.Tensor]] = [
     lambda: torch.full((3, 4), float("nan")),
     lambda: torch.full((2,), 2**62),
 ]
+TYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.uint8)
+
+
+def _tensor(r: Random) -> torch.Tensor:
+    """One of a few odd tensors, or one of any shape, kind and value."""
+    if r.random() < 0.2:
+        return r.choice(TENSORS)()
+    value = r.choice([r.uniform(-5, 5), r.uniform(-1, 1) * 10 ** r.randint(0, 37)])
+    return torch.full(_shape(r), value).to(r.choice(TYPES))
+
+
+def _shape(r: Random) -> tuple[int, ...]:
+    return tuple(r.choice([0, 1, 2, 3, 3, 4, 5, 60]) for _ in range(r.randint(0, 3)))
 
 
 def _tensors(r: Random, path: Path) -> None:
@@ -228,11 +239,11 @@ def _tensors(r: Random, path: Path) -> None:
     name = r.choice(list(found))
     pick = r.random()
     if pick < 0.6:
-        found[name] = r.choice(TENSORS)()
+        found[name] = _tensor(r)
     elif pick < 0.8:
         del found[name]
     else:
-        found["more"] = r.choice(TENSORS)()
+        found[values.text(r).encode("utf-8", "replace").decode()] = _tensor(r)
     if facts and r.random() < 0.4:
         facts[r.choice(list(facts))] = values.number_text(r).replace("\x00", "")
     facts = {k: v.encode("utf-8", "replace").decode() for k, v in facts.items()}
@@ -248,12 +259,13 @@ def _restated(r: Random, path: Path) -> None:
     state = dict(found.state)
     name = r.choice(list(state))
     if r.random() < 0.7:
-        state[name] = r.choice(TENSORS)()
+        state[name] = _tensor(r)
     else:
         del state[name]
     totals = r.choice([found.totals, found.totals[:1], found.totals.float()])
-    t = r.choice([found.round, found.round, 0, 10**6, -1])
-    store(path, Checkpoint(t, r.choice([1.0, -1.0, 1e300]), state, totals))
+    t = r.choice([found.round, found.round, 0, r.randint(1, 10**6), -1])
+    seconds = r.choice([1.0, r.uniform(-2, 9), 1e300])
+    store(path, Checkpoint(t, seconds, state, totals))
 
 
 ARRAYS: list[Callable[[], object]] = [
@@ -280,6 +292,33 @@ ARRAYS: list[Callable[[], object]] = [
     lambda: np.zeros((4,), np.longdouble),
     lambda: np.zeros((2,) * 20, np.uint8),
 ]
+KINDS = ("f4", "f8", "f2", "i8", "i4", "u1", "?", ">f4", ">i2", "c8", "U3", "S2")
+
+
+def array(r: Random) -> object:
+    """One of a few odd arrays, or one of any shape, kind and values."""
+    if r.random() < 0.2:
+        return r.choice(ARRAYS)()
+    draw = np.random.default_rng(r.getrandbits(32))
+    size = r.choice([0.5, 1.0, 3.0, 200.0, 1e6, 1e30])
+    with np.errstate(all="ignore"):
+        return (draw.standard_normal(_shape(r)) * size).astype(r.choice(KINDS))
+
+
+def _nearly(r: Random, array: np.ndarray) -> np.ndarray:
+    """The same with some values, another end, or another kind."""
+    pick = r.random() if array.size and array.dtype.kind in "fiu" else 0
+    if pick < 0.3:
+        return array[: r.randint(0, len(array))]
+    with np.errstate(all="ignore"):
+        if pick < 0.5:
+            return array.astype(r.choice(KINDS))
+        flat = array.astype(r.choice(["f4", "f8", "i8"])).ravel()
+        for _ in range(r.randint(1, 4)):
+            odd = (np.nan, np.inf, -1, 7, 2**31, r.uniform(-9, 9))
+            value = r.choice(odd)
+            flat[r.randrange(flat.size)] = value if flat.dtype.kind == "f" else 2**40
+        return flat.reshape(array.shape)
 
 
 def _arrays(r: Random, path: Path) -> None:
@@ -289,14 +328,17 @@ def _arrays(r: Random, path: Path) -> None:
     if r.random() < 0.2:
         with zipfile.ZipFile(path, "w") as file:
             for name in r.sample(["x.npy", "y.npy", "x", "y", "../x.npy"], 3):
-                file.writestr(name, r.choice([b"", b"\x93NUMPY", b"text", b"[" * 99]))
+                begun = r.choice([b"", b"\x93NUMPY", b"text", b"[" * 99])
+                content = begun + r.randbytes(r.randint(0, 20))
+                file.writestr(zipfile.ZipInfo(name), content)  # no time in it
         return
     with np.load(path, allow_pickle=False) as loaded:
         found: dict[str, object] = dict(loaded)
-    for _ in range(r.randint(1, 2)):
-        name = r.choice(["x", "y", "x_test", "y_test"])
+    for name in r.sample(["x", "y", "x_test", "y_test"], r.randint(1, 3)):
         if r.random() < 0.2:
             found.pop(name, None)
+        elif name in found and r.random() < 0.6:
+            found[name] = _nearly(r, np.asarray(found[name]))
         else:
-            found[name] = r.choice(ARRAYS)()
+            found[name] = array(r)
     np.savez(path, **found)  # type: ignore[arg-type]

@@ -20,8 +20,11 @@ from dpdl.cli import outcome
 
 SOFT = 1.0
 """Seconds of computing after which a command is asked to stop, as by Ctrl-C."""
-WAITING = 60.0
-"""Seconds by the clock after which one that only waits, such as a server, is asked to stop."""
+WAITING = 1.0
+"""Seconds by the clock; one that computes next to nothing in two of them only waits, as a server
+does, and is asked to stop."""
+IDLE = 0.01
+"""Seconds of computing that are next to nothing."""
 HARD, WALL = 20.0, 300.0
 """Seconds of computing, and by the clock, after which it hangs."""
 CODES = (0, 2, 3, 4, 130)
@@ -46,6 +49,7 @@ class Done:
 def asked_to_stop(soft: float, hard: float) -> Iterator[None]:
     """Ctrl-C after some seconds, and again; `Hang` when that does not help."""
     started, clock = time.process_time(), time.monotonic()
+    last, idle = started, 0
 
     def ring(number: int, frame: FrameType | None) -> None:
         computed = time.process_time() - started
@@ -53,14 +57,21 @@ def asked_to_stop(soft: float, hard: float) -> Iterator[None]:
             raise Hang
         os.kill(os.getpid(), signal.SIGINT)
 
+    def look(number: int, frame: FrameType | None) -> None:
+        nonlocal last, idle
+        now = time.process_time()
+        last, idle = now, idle + 1 if now - last < IDLE else 0
+        if idle >= 2:
+            ring(number, frame)
+
     handlers = {
         signal.SIGPROF: ring,
-        signal.SIGALRM: ring,
+        signal.SIGALRM: look,
         signal.SIGINT: signal.default_int_handler,
     }
     before = {number: signal.signal(number, to) for number, to in handlers.items()}
     signal.setitimer(signal.ITIMER_PROF, soft, 4.0)
-    signal.setitimer(signal.ITIMER_REAL, max(soft, WAITING), WAITING)
+    signal.setitimer(signal.ITIMER_REAL, WAITING, WAITING)
     try:
         yield
     finally:
@@ -68,6 +79,22 @@ def asked_to_stop(soft: float, hard: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def no_longer_than(seconds: float) -> Iterator[None]:
+    """`Hang` after so many seconds of computing."""
+    before = signal.signal(signal.SIGPROF, _hang)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _hang(number: int, frame: FrameType | None) -> None:
+    raise Hang
 
 
 def performed(words: Sequence[str], seconds: float = SOFT) -> Done:
@@ -83,6 +110,8 @@ def performed(words: Sequence[str], seconds: float = SOFT) -> Done:
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("error")
+        # As for people: whoever is interrupted leaves files to be closed at the end.
+        warnings.simplefilter("ignore", ResourceWarning)
         sys.executable = "/bin/false"
         try:
             with asked_to_stop(seconds, HARD):
@@ -128,15 +157,31 @@ Snapshot = Mapping[str, str]
 def snapshot(folder: Path) -> Snapshot:
     """Links are not followed, and pipes are not read."""
     found: dict[str, str] = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_symlink():
-            found[name] = f"link {path.readlink()}"
-        elif path.is_file():
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        else:
-            found[name] = "folder or pipe"
-    return found
+    _look(str(folder), "", found)
+    return dict(sorted(found.items()))
+
+
+def _look(folder: str, below: str, found: dict[str, str]) -> None:
+    with os.scandir(folder) as entries:
+        for one in entries:
+            name = f"{below}{one.name}"
+            if one.is_symlink():
+                found[name] = f"link {Path(one.path).readlink()}"
+            elif one.is_file():
+                found[name] = _hash(one.path)
+            else:
+                found[name] = "folder or pipe"
+                if one.is_dir():
+                    _look(one.path, f"{name}/", found)
+
+
+def _hash(path: str) -> str:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        content = os.read(handle, os.fstat(handle).st_size)
+    finally:
+        os.close(handle)
+    return hashlib.sha256(content).hexdigest()
 
 
 def lost(before: Snapshot, after: Snapshot, mine: Sequence[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from random import Random
 
 DEEP = 30_000
@@ -87,32 +88,60 @@ ODD_FLOATS = (
 
 def text(r: Random) -> str:
     """A text as an argument, or in a file."""
-    if r.random() < 0.5:
+    if r.random() < 0.4:
         return r.choice(NAMES)
-    if r.random() < 0.8:
+    pick = r.random()
+    if pick < 0.4:
         return r.choice(TEXTS)
-    letters = "abz09-_.,:=/[]{}()<>$%\\\"' \t\x1b\x7f\u200b\udc80é٣\U0001f600"
+    if pick < 0.6:
+        return _changed(r, r.choice(NAMES + TEXTS[:60]))
+    letters = LETTERS if pick < 0.8 else [chr(r.randrange(0x3000)) for _ in range(9)]
     return "".join(r.choice(letters) for _ in range(r.randint(0, 12)))
+
+
+LETTERS = "abz09-_.,:=/[]{}()<>$%\\\"' \t\x1b\x7f\u200b\udc80é٣\U0001f600"
+
+
+def _changed(r: Random, name: str) -> str:
+    """A name with a letter more, or less, or another one."""
+    k = r.randint(0, len(name))
+    return name[:k] + r.choice(["", *LETTERS]) + name[k + r.choice([0, 1]) :]
 
 
 def whole(r: Random) -> int:
     """A whole number, small or absurd."""
-    return r.choice(INTS if r.random() < 0.7 else HUGE)
+    pick = r.random()
+    if pick < 0.5:
+        return r.choice(INTS)
+    if pick < 0.75:
+        return r.randint(-50, 300)
+    return r.choice(HUGE) if pick < 0.9 else r.getrandbits(r.randint(31, 900))
 
 
 def number(r: Random) -> str:
     """A number with a fraction, as it is written."""
-    return r.choice(FLOATS if r.random() < 0.6 else ODD_FLOATS)
+    pick = r.random()
+    if pick < 0.4:
+        return r.choice(FLOATS)
+    if pick < 0.8:
+        return f"{r.uniform(0, 3):.{r.randint(1, 17)}g}"
+    odd = f"{r.uniform(-9, 9):.3f}e{r.randint(-330, 310)}"
+    return odd if pick < 0.9 else r.choice(ODD_FLOATS)
 
 
 def number_text(r: Random) -> str:
     """A number as it is typed; now and then it is none."""
     pick = r.random()
     if pick < 0.45:
-        return str(r.choice(INTS))
-    if pick < 0.6:
+        return str(whole(r))
+    if pick < 0.55:
         return _digits(r.choice(HUGE))
     return number(r) if pick < 0.9 else text(r)
+
+
+def fraction(r: Random, low: float, high: float) -> str:
+    """A number of any order of magnitude between two, as it is typed."""
+    return f"{math.exp(r.uniform(math.log(low), math.log(high))):.4g}"
 
 
 def _digits(value: int) -> str:
@@ -133,14 +162,21 @@ def json_value(r: Random, depth: int = 2) -> object:
     if pick == 8:
         return r.choice([[], {}, [[]], [None], {"": None}])
     if pick == 9 or depth == 0:
-        return "x" * r.choice([1, 300, 100_000])
+        return "x" * r.choice([1, 300, r.randint(0, 3000), 100_000])
     if pick == 10:
         return [json_value(r, depth - 1) for _ in range(r.randint(1, 3))]
     return {text(r): json_value(r, depth - 1) for _ in range(r.randint(1, 3))}
 
 
 def _float(r: Random) -> float:
-    return r.choice([0.5, -1.0, 0.0, 1e308, -1e308, 5e-324, 1e20, 3.5])
+    if r.random() < 0.6:
+        return r.uniform(-2, 3)
+    some = (0.5, -1.0, 0.0, 1e308, -1e308, 5e-324, 1e20, 3.5)
+    return (
+        r.choice(some)
+        if r.random() < 0.5
+        else r.uniform(-9, 9) * 10 ** r.randint(-300, 300)
+    )
 
 
 RAW = (

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dpdl import graph as graphs
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.planning.build import (
     make_algorithm,
@@ -14,6 +15,7 @@ from dpdl.planning.build import (
     make_privacy_model,
     make_sampling,
     make_theorem1,
+    with_batch,
 )
 from dpdl.privacy.clip import PerChunk, PerSample, Unclipped
 from dpdl.privacy.sampling import FixedSize, Poisson
@@ -42,6 +44,23 @@ def test_a_sampling_becomes_a_sampler_that_knows_batch_and_records() -> None:
     poisson = make_sampling(resolved(batch=8), numbers)
     fixed = make_sampling(resolved(batch=8, sampling="fixed", sigma=1.0), numbers)
     assert (poisson, fixed) == (Poisson(8, numbers), FixedSize(8, numbers))
+
+
+def test_a_rate_becomes_a_sampler_whose_batch_follows_from_the_records() -> None:
+    e = resolved(rate=0.2)
+    assert e.batch is None
+    sampling = make_sampling(e, (40, 60))
+    assert sampling == Poisson(10, (40, 60), 0.2)
+    known = with_batch(e, sampling)
+    assert known.batch == 10 and with_batch(resolved(batch=8), sampling).batch == 8
+    assert make_sampling(known, (40, 60)) == sampling
+    with pytest.raises(InputError, match=r"batch is 10 where rate is 0\.2"):
+        make_sampling(resolved(rate=0.2, batch=12), (40, 60))
+
+
+def test_a_rate_beside_batches_of_fixed_size_is_refused() -> None:
+    with pytest.raises(InputError, match="rate needs sampling 'poisson'"):
+        resolved(rate=0.2, sampling="fixed", relation="replace-one")
 
 
 def test_an_algorithm_gets_its_own_options_and_the_shared_ones_that_it_names() -> None:

@@ -160,3 +160,14 @@ def test_processes_may_write_the_same_entry_at_once(folder: Path) -> None:
     said = {one.communicate()[0].strip() for one in running}
     assert said == {repr(calibrated(*ASKED))}
     assert [path.name for path in folder.iterdir()] == [only(folder).name]
+
+
+def test_a_pipe_or_a_deep_entry_is_ignored(folder: Path) -> None:
+    """Neither waits for a writer, nor ends in a traceback."""
+    right = calibrated(*ASKED)
+    path = only(folder)
+    path.write_text("[" * 100_000)
+    assert calibrated(*ASKED) == right
+    path.unlink()
+    os.mkfifo(path)
+    assert calibrated(*ASKED) == right

@@ -14,7 +14,7 @@ from dpdl.errors import InputError, PrivacyRefused
 from dpdl.net import Gate, Leaving
 from dpdl.planning.plan import plan
 from dpdl.tasks.data import Dataset
-from dpdl.training.train import launch
+from dpdl.training.launch import launch
 from tests.conftest import small_module
 from tests.training.links import altered, with_algorithm
 from tests.training.small import changed, planned, train

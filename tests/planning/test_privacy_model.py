@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from dpdl import graph as graphs
-from dpdl.algorithms import DPDL, AsyncDPSGD, SoundDPDL
+from dpdl.algorithms import DPDL, AsyncDPSGD, Concord, SoundDPDL
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.clip import PerChunk, PerSample
 from dpdl.privacy.mechanism import Mechanism
@@ -212,3 +216,50 @@ def test_the_worst_agent_so_far_is_looked_for_among_all() -> None:
         assert q.with_noise(2.0).worst(EAVESDROPPER, rounds) == max(
             q.with_noise(2.0).epsilon(i, EAVESDROPPER, rounds) for i in range(5)
         )
+
+
+def test_a_run_whose_agents_may_conspire_anywhere_says_what_two_half_and_all_others_learn() -> (
+    None
+):
+    graph = graphs.ring(10)
+    model = replace(question(graph=graph), algorithm=Concord())
+    coalitions = [threat(f"neighbours:{k}") for k in (2, 5, 9)]
+    assert model.listeners(EAVESDROPPER) == [*DEFAULT_THREATS, *coalitions]
+    assert model.listeners(threat("neighbours:3"))[-1].neighbours == 3
+    found = [model.exposure(0, one) for one in (ONE_NEIGHBOUR, *coalitions)]
+    assert found == sorted(found) and found[-1] == 1
+    assert question(graph=graph).listeners(ONE_NEIGHBOUR) == list(DEFAULT_THREATS)
+
+
+@pytest.mark.parametrize(("relation", "moved"), [("add-remove", 1), ("replace-one", 2)])
+@pytest.mark.parametrize(
+    ("listener", "honest"),
+    [("eavesdropper", 5), ("final-model", 5), ("neighbours:2", 3), ("neighbours:4", 1)],
+)
+def test_a_centre_costs_what_its_own_noise_and_that_of_honest_pairs_hide(
+    relation: str, moved: int, listener: str, honest: int
+) -> None:
+    """One Gaussian release of all records, in closed form, whatever the number of records."""
+    records, graph = (600, 700, 650, 5000, 100), graphs.ring(5)
+    rounds = Mechanism(PerSample(1.0), Poisson.at_rate(0.2, records), 5.0)
+    model = PrivacyModel(Concord(), graph, rounds, 10, 1e-5, 1000, relation)
+    made = model.with_centre(20.0, threat("neighbours:2"))
+    c = Concord().c(graph)
+    covariance = np.eye(honest) * (1 + c * c * honest) - c * c
+    exposure = np.linalg.inv(covariance)[0, 0]
+    mu = moved * math.sqrt(exposure) / made.centre.noise_multiplier
+    for agent in (0, 4):
+        found = made.epsilon(agent, threat(listener), 0)
+        assert found == pytest.approx(gaussian_epsilon(mu, 1e-5), rel=1e-3)
+    if (listener, relation) == ("neighbours:2", "add-remove"):
+        assert mu == pytest.approx(1 / 20)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Of a shift by mu under noise of deviation 1."""
+
+    def spent(e: float) -> float:
+        above, below = norm.cdf(mu / 2 - e / mu), norm.cdf(-mu / 2 - e / mu)
+        return float(above - math.exp(e) * below - delta)
+
+    return float(brentq(spent, 0, 50))

@@ -30,6 +30,23 @@ def test_the_asked_threat_is_reported_too(blobs: Dataset) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "who"),
+    [
+        ("dpdl", "2 neighbours of an agent that work together"),
+        ("decor", "2 agents that work together"),
+        ("concord", "2 agents that work together"),
+    ],
+)
+def test_the_prose_names_those_whose_coalitions_were_counted(
+    algorithm: str, who: str
+) -> None:
+    """A bound about neighbours is none about two agents anywhere."""
+    asked = {"algorithm": algorithm, "dataset": "digits", "threat": "neighbours:2"}
+    stated = plan(from_mapping({**asked, "agents": 6, "rounds": 2})).stated
+    assert f"against {who}, over" in stated.prose(2)
+
+
 def reported(run: Path) -> dict[str, float]:
     summary = json.loads((run / "summary.json").read_text())["epsilon"]
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,10 +23,19 @@ TINY = Experiment(
 ).resolved()
 
 
+class Heard(threading.Event):
+    """Prints that it was asked to stop: what is pressed again after that is a second Ctrl-C."""
+
+    def set(self) -> None:
+        super().set()
+        print("asked", flush=True)
+
+
 def main(folder: Path) -> None:
     """Run, and print how it ended."""
     long = replace(TINY, rounds=100_000, checkpoint_every=5)
-    endings = run_many([PooledRun(folder, long)], 1, lambda name, news: None)
+    runs = [PooledRun(folder, long)]
+    endings = run_many(runs, 1, lambda name, news: None, Heard())
     print(endings[folder.name].state)
 
 

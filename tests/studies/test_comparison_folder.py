@@ -123,3 +123,13 @@ def test_curves_are_those_of_finished_runs(tmp_path: Path) -> None:
     assert list(found) == ["dp-dpsgd"]
     ((metrics,),) = found.values()
     assert [one.round for one in metrics] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "name", ["../../elsewhere", "a/b", "a\x00", "\ud800", "9" * 300]
+)
+def test_an_algorithm_that_cannot_be_the_name_of_a_folder_is_refused(name: str) -> None:
+    """Its runs would be elsewhere, or nowhere."""
+    file = file_of(request())
+    with pytest.raises(InputError, match="algorithms names"):
+        replace(file, algorithms={name: file.algorithms["dpdl"]})

@@ -80,3 +80,15 @@ def test_bytes_and_tuning_exclude_each_other(tmp_path: Path) -> None:
     c = make_comparison("dpdl-sound", 1, shared, megabytes=5.0)
     with pytest.raises(InputError, match="--bytes counts later"):
         tuned(c, tmp_path / "c", 2, jobs=1, watch=ignore, pool=near(1.0))
+
+
+def test_who_watches_hears_of_which_algorithm_a_trial_is(tmp_path: Path) -> None:
+    c, heard = make_comparison("dpdl-sound,muffliato", 1, SHARED), []
+    tuned(
+        *(c, tmp_path / "c", 2),
+        jobs=1,
+        watch=lambda name, news: heard.append(name),
+        pool=near(0.7),
+    )
+    trials = [f"{name} trial{k}" for name in c.own for k in range(2)]
+    assert sorted(set(heard)) == sorted(trials)

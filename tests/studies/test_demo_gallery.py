@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dpdl.attacks.pixels import Pixels
-from dpdl.report.gallery import gallery_figure
+from dpdl.pages.gallery import gallery_figure
 from dpdl.studies.demo.gallery import TRUTH, gallery_of
 from tests.told import facts
 

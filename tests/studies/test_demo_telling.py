@@ -12,7 +12,7 @@ from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.folder.demo_facts import DemoFacts
 from dpdl.folder.run_folder import RunFolder
-from dpdl.report.attack_section import seen
+from dpdl.pages.attack_section import seen
 from dpdl.studies.demo.script import ScriptPart
 from dpdl.studies.demo.telling import tell
 from dpdl.studies.demo.watch import Unwatched

@@ -34,7 +34,7 @@ def test_a_picture_has_a_name_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     facts = describe(Experiment(dataset="digits", agents=3)).facts
-    assert facts.picture == "partition-digits-3.png"
+    assert facts.picture == "runs/partition-digits-3.png"
     assert Path(facts.picture).exists()
 
 

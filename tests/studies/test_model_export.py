@@ -31,6 +31,14 @@ MODELS = {
     "cnn": {},
     "scatter-linear": {},
     "scatter-cnn": {},
+    "patch-linear": {},
+    "deep-patch-linear": {},
+    "deep-patch-linear, centred": {
+        "model": "deep-patch-linear",
+        "algorithm": "concord",
+        "centre": "private",
+        "centre_noise": 3.0,
+    },
 }
 ELSEWHERE = """
 import sys
@@ -47,7 +55,7 @@ for name in sys.argv[1:]:
     assert not model.training
     found[name] = model(records).detach()
     sys.path.remove(name)
-    for module in ("load_model", "scattering"):
+    for module in ("load_model", "scattering", "patches", "deep_patches", "directions"):
         sys.modules.pop(module, None)
 save_file(found, "outputs.safetensors")
 assert not [name for name in sys.modules if name.startswith("dpdl.")]
@@ -59,11 +67,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of every named model on the pixels of a file, which is gone afterwards."""
     home = tmp_path_factory.mktemp("home")
     draw = np.random.default_rng(0)
-    x = draw.integers(0, 256, (90, 3, 16, 16)).astype(np.uint8)
+    x = draw.integers(0, 256, (90, 3, 20, 20)).astype(np.uint8)
     np.savez(home / "mine.npz", x=x, y=np.arange(90) % 3)
     for model, more in MODELS.items():
-        options = {**OPTIONS, **more, "dataset": str(home / "mine.npz")}
-        dpdl.train(dpdl.Experiment(**options, model=model), out=home / "runs" / model)
+        file = str(home / "mine.npz")
+        options = {"model": model, **OPTIONS, **more, "dataset": file}
+        dpdl.train(dpdl.Experiment(**options), out=home / "runs" / model)
     (home / "mine.npz").unlink()
     save_file({"x": torch.from_numpy(x[:7])}, home / "records.safetensors")
     return home
@@ -74,7 +83,11 @@ def test_the_same_outputs_without_dpdl_and_without_data(home: Path) -> None:
         made = export_model(home / "runs" / model, home / model)
         assert made.needs == ("torch", "safetensors")
         kept = {"model.safetensors", "README.md", "load_model.py"}
-        kept |= {"scattering.py"} if model.startswith("scatter") else set()
+        kept |= {"scattering.py"} if "scatter" in model else set()
+        if "patch" in model:
+            kept |= {"patches.py", "patches.npz", "directions.py"}
+        if "deep" in model:
+            kept |= {"deep_patches.py", "deep_patches.npz"}
         assert {path.name for path in (home / model).iterdir()} == kept
     hidden = {"HOME": "/nonexistent", "DPDL_DATA": "/nonexistent"}
     done = subprocess.run(

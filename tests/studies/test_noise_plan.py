@@ -91,3 +91,27 @@ def test_wrong_input_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         noise_plan({**THREE, **options}, records, parameters)
+
+
+def test_a_picture_says_why_its_curves_climb_in_steps(tmp_path: Path) -> None:
+    """Every round that a record takes part in costs 1 / (2 sigma_eff^2)."""
+    little = planned("dp-dpsgd").draw(0.05, tmp_path / "e.svg").read_text("utf-8")
+    assert "Steps: every round" in little and "costs about 200." in little
+    much = planned("dp-dpsgd").draw(1.0, tmp_path / "e.svg").read_text("utf-8")
+    always = planned("dp-dpsgd", "8").draw(0.05, tmp_path / "e.svg").read_text("utf-8")
+    assert "Steps" not in much and "Steps" not in always
+
+
+def test_such_steps_are_those_of_how_often_a_record_takes_part() -> None:
+    """Epsilon in the ten thousands follows the quantile of a binomial count."""
+    from scipy.stats import binom
+
+    plan = noise_plan(
+        {"algorithm": "dp-dpsgd", "batch": 64, "rounds": 1000, "agents": 3}, "6000", 100
+    )
+    model, effective = plan.model.with_noise(0.02), 0.02
+    for rounds in (250, 300, 350):
+        taken = binom.isf(model.delta, rounds, 64 / 6000)
+        cost = taken / (2 * effective**2)
+        found = model.worst(plan.listeners[-1], rounds)
+        assert found == pytest.approx(cost, rel=0.1)

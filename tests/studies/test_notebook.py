@@ -31,7 +31,7 @@ def test_algorithms_are_compared(tmp_path: Path) -> None:
     run = tmp_path / "c" / "runs" / "muffliato-seed0" / "experiment.json"
     options = json.loads(run.read_text())["experiment"]
     assert (options["lr"], options["batch"], options["sigma"]) == (0.02, 8, 1.0)
-    page = dpdl.write_report(run.parent, out=tmp_path / "page.html", public=True)
+    page = dpdl.report(run.parent, out=tmp_path / "page.html", public=True)
     assert page.public and Path(page.page).read_text("utf-8").startswith("<!doctype")
 
 
@@ -64,8 +64,9 @@ def test_options_are_tuned(tmp_path: Path) -> None:
         (lambda: dpdl.tune("digits", ["lr"]), "experiment must be a dpdl"),
         (lambda: dpdl.tune(SMALL, ["lr"], search="best"), "best"),
         (lambda: dpdl.tune(SMALL, ["lr"], trials=0), "trials must be"),
-        (lambda: dpdl.write_report(), "at least one folder"),
-        (lambda: dpdl.write_report("nowhere"), "holds neither"),
+        (lambda: dpdl.report(), "at least one folder"),
+        (lambda: dpdl.report(["runs"]), "folder must be a path"),
+        (lambda: dpdl.report("nowhere"), "holds neither"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(call, words: str) -> None:

@@ -15,8 +15,8 @@ from dpdl.studies.pages import make_class_counts, sections_of
 from dpdl.training.train import replan
 from tests.commands import dpdl as command
 from tests.folder.measured import RUN
-from tests.report.attacked import leave_attack
-from tests.report.parsing import images, parsed
+from tests.pages.attacked import leave_attack
+from tests.pages.parsing import images, parsed
 
 
 def test_the_command_writes_a_page(attacked: Path, monkeypatch, capsys) -> None:
@@ -119,6 +119,16 @@ def test_folders_without_results_are_refused(
         and ("is damaged" if content else "neither a finished run") in err
         and err.count("\n") == 1
     )
+
+
+def test_a_run_that_has_not_ended_is_told_from_a_folder_of_something_else(
+    trained: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run" / "summary.json").unlink()
+    code, _, err = command(monkeypatch, capsys, "report", str(tmp_path / "run"))
+    assert code == 2 and err.count("\n") == 1
+    assert "has not ended" in err and "dpdl watch" in err and "dpdl resume" in err
 
 
 DAMAGED = [

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,15 +27,18 @@ from dpdl.studies.pool_messages import (
     News,
     PooledRun,
 )
+from dpdl.studies.pool_start import start_child
 from tests.studies.long_pool import TINY
 
 
-def children() -> list[int]:
-    tid = threading.get_native_id()
-    return [
-        int(pid)
-        for pid in Path(f"/proc/{os.getpid()}/task/{tid}/children").read_text().split()
-    ]
+def children() -> set[int]:
+    """Those of the server of this process that runs are forked from."""
+    return _children(start_child.server(os.environ).process)
+
+
+def _children(process: int) -> set[int]:
+    found = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return {int(child) for child in found.split()}
 
 
 def silent(name: str, news: News) -> None:
@@ -42,7 +47,6 @@ def silent(name: str, news: News) -> None:
 
 def test_a_killed_child_fails_alone_and_the_others_finish(tmp_path: Path) -> None:
     runs = [PooledRun(tmp_path / name, TINY) for name in ("killed", "other")]
-    before = set(children())
     heard: list[tuple[str, EndState | None]] = []
 
     def watch(name: str, news: News) -> None:
@@ -51,7 +55,7 @@ def test_a_killed_child_fails_alone_and_the_others_finish(tmp_path: Path) -> Non
         elif news == Going():
             heard.append((name, None))
             if name == "killed":
-                (child,) = set(children()) - before
+                (child,) = children()
                 os.kill(child, signal.SIGKILL)
 
     endings = run_many(runs, 1, watch)
@@ -67,7 +71,7 @@ def test_a_killed_child_fails_alone_and_the_others_finish(tmp_path: Path) -> Non
         ("other", None),
         ("other", EndState.DONE),
     ]
-    assert set(children()) == before
+    assert not children()
 
 
 def test_a_run_pauses_after_its_round_and_goes_on_from_there(tmp_path: Path) -> None:
@@ -136,31 +140,49 @@ def test_when_the_parent_is_killed_its_children_save_and_leave(tmp_path: Path) -
     assert not (tmp_path / "r/summary.json").exists()
 
 
-def test_ctrl_c_saves_every_run_and_a_second_one_ends_them_at_once(
-    tmp_path: Path,
-) -> None:
-    for presses in (1, 2):
-        folder = tmp_path / str(presses)
-        parent = subprocess.Popen(
-            [sys.executable, "-m", "tests.studies.long_pool", str(folder)],
-            cwd=Path(__file__).parents[2],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+@contextmanager
+def a_long_pool(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """It goes on, and has saved a state."""
+    parent = subprocess.Popen(
+        [sys.executable, "-m", "tests.studies.long_pool", str(folder)],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
         _until((folder / "state.safetensors").exists)
-        for _ in range(presses):
-            parent.send_signal(signal.SIGINT)
-            time.sleep(0.001)  # or the two would be one
+        yield parent
+    finally:
+        parent.kill()
+        parent.communicate()
+
+
+def test_ctrl_c_saves_every_run(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    with a_long_pool(folder) as parent:
+        parent.send_signal(signal.SIGINT)
         said, _ = parent.communicate(timeout=60)
-        with (folder / ".lock").open() as lock:
-            _until(lambda: _free(lock))
-        if presses == 1:
-            assert (parent.returncode, said) == (0, "interrupted\n")
-            assert saved_after_the_last_charged_round(folder)
-        else:
-            assert parent.returncode == -signal.SIGINT
-            assert restore(folder / "state.safetensors").round >= 5
+        assert (parent.returncode, said) == (0, "asked\ninterrupted\n")
+    with (folder / ".lock").open() as lock:
+        _until(lambda: _free(lock))
+    assert saved_after_the_last_charged_round(folder)
+
+
+def test_a_second_ctrl_c_ends_runs_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    with a_long_pool(folder) as parent:
+        (server,) = _children(parent.pid)
+        (child,) = _children(server)
+        os.kill(child, signal.SIGSTOP)  # it cannot leave by itself
+        parent.send_signal(signal.SIGINT)
+        assert parent.stdout and parent.stdout.readline() == "asked\n"
+        assert parent.poll() is None
+        parent.send_signal(signal.SIGINT)
+        assert parent.wait(timeout=60) == -signal.SIGINT
+    with (folder / ".lock").open() as lock:
+        _until(lambda: _free(lock))
+    assert restore(folder / "state.safetensors").round >= 5
 
 
 def saved_after_the_last_charged_round(folder: Path) -> bool:

@@ -65,7 +65,7 @@ def test_whoever_may_not_have_secure_randomness_is_told_why() -> None:
         for line in PAGE.read_text("utf-8").splitlines()
         if "| no: " in line
     }
-    assert refused == {"decor", "async-dpsgd"}
+    assert refused == {"async-dpsgd", "epidemic"}
     for name in refused:
         lead = (
             (PAGE.parent / "algorithms" / f"{name}.md")

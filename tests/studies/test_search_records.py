@@ -87,3 +87,9 @@ def test_ranges_of_whole_numbers_stay_whole() -> None:
     terms = SearchTerms.from_json(json.loads(json.dumps(terms_of(s).to_json())))
     low, high, log = terms.over["local_steps"]
     assert (repr(low), repr(high), log) == ("1", "8", False)
+
+
+@pytest.mark.parametrize("rounds", ["", "dpdl", "1.5", "-3", "9" * 400])
+def test_scores_are_by_rounds(rounds: str) -> None:
+    with pytest.raises(InputError, match="scores must be by rounds"):
+        Trial(0, {}, {rounds: 0.5})

@@ -14,7 +14,7 @@ import pytest
 from dpdl.graph import ring
 from dpdl.watch.server import Address, WatchServer
 from dpdl.watch.watched_folder import WatchedFolder
-from tests.report.browser import DESK, Browser, needed
+from tests.pages.browser import DESK, Browser, needed
 from tests.watch.growing import Growing
 
 pytestmark = needed

@@ -81,6 +81,16 @@ def test_data_are_those_of_the_files_and_grow(
     assert json.loads(ask(server, "/agents?run=1&round=2")[1])["round"] == 2
 
 
+def test_names_have_escapes_for_what_is_invisible(
+    server: WatchServer, run: Growing
+) -> None:
+    run.path.rename(run.path.parent / "a\x1b[31m\u202eb")
+    server.watched.refresh()
+    (found,) = json.loads(ask(server, "/runs")[1])["runs"]
+    assert found["name"] == "a\\x1b[31m\\u202eb"
+    assert found["columns"]["round"] == [1, 2, 3, 4, 5]
+
+
 def test_watching_changes_no_file(server: WatchServer, run: Growing) -> None:
     before = listing(run.path)
     for path in ("/", "/runs", "/graph?run=1", "/agents?run=1&round=1"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from dpdl.folder.ledger_lines import Header
 from dpdl.folder.run_folder import RunFolder
 from dpdl.privacy.threats import DEFAULT_THREATS
 from dpdl.watch.charges import Charges
-from dpdl.watch.spending import OFTEN, POINTS, Spending
+from dpdl.watch.spending import GROWTH, OFTEN, POINTS, Spending
 from tests.folder.measured import RUN
 from tests.watch.growing import Growing
 
@@ -91,7 +92,17 @@ def test_the_work_is_bounded_however_many_rounds_there_are(header: Header) -> No
             asked.add(rounds)
             spending._known = {**spending._known, rounds: {}}
     assert 5000 in asked
-    assert len(asked) <= OFTEN + POINTS + 3
+    growing = math.log(5000) / math.log(1 + 1 / GROWTH)
+    assert len(asked) <= OFTEN + POINTS + 3 + growing
+
+
+def test_what_is_spent_is_not_far_behind_at_the_beginning_of_a_long_run(
+    header: Header,
+) -> None:
+    spending = Spending(header, 1_000_000, {})
+    for charged in range(1, 3000):
+        spending.charge(charged, ended=False)
+        assert spending._spent >= charged / (1 + 1 / GROWTH)
 
 
 def test_a_run_of_an_old_format_has_no_curve(header: Header) -> None:

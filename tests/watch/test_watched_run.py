@@ -88,6 +88,30 @@ def test_a_resumed_run_is_given_anew(run: Growing) -> None:
     assert answer["columns"]["round"] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("name", ["experiment.json", "summary.json", "metrics.jsonl"])
+def test_damage_is_said_as_long_as_it_is_there(run: Growing, name: str) -> None:
+    run.go(1, 2)
+    file = run.metrics.parent / name
+    file.write_text("{{{\n", "utf-8")
+    found = watched(run)
+    for _ in range(2):
+        found.refresh()
+        assert found.wrong.startswith(f"{name} is damaged: ")
+        assert everything(found)["damaged"] is True
+    file.unlink()
+    found.refresh()
+    assert found.wrong == ""
+
+
+def test_a_damaged_ledger_does_not_understate_what_is_spent(run: Growing) -> None:
+    run.go(1, 3)
+    with run.ledger.open("ab") as file:
+        file.write(b"{}\n")
+    found = watched(run)
+    assert found.wrong.startswith("The ledger is damaged: ")
+    assert everything(found)["epsilon"] is None
+
+
 def test_a_damaged_line_is_named_and_the_others_shown(run: Growing) -> None:
     run.go(1, 2)
     with run.metrics.open("ab") as file:

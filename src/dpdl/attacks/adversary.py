@@ -25,7 +25,7 @@ from dpdl.attacks.workers import ShareWatch
 from dpdl.errors import InputError
 from dpdl.tasks.dropout import key_dropout
 from dpdl.tasks.fused.network import Network, understand
-from dpdl.tasks.models import ON_FEATURES
+from dpdl.tasks.models import ON_FEATURES, ON_SCATTERING
 
 Array = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -77,6 +77,8 @@ def method_of(recording: Recording, method: str, batch: int) -> str:
     scattered = sees_features(recording)
     possible = batch == 1 and able(network_of(recording))
     best = "unscatter" if scattered else "peel"
+    if scattered and recording.facts.model not in ON_SCATTERING:
+        possible = False
     if scattered and not (possible and method in ("auto", best)):
         raise InputError(
             f"Model {recording.facts.model} sees features, not pixels: method "

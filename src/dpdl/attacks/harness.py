@@ -126,7 +126,7 @@ def pictures_of(plan: Plan, data: Dataset | None = None) -> Dataset:
     `data` is the one that was given to the run as an object, if it was.
     """
     seen = plan.data
-    if not seen.name.endswith(features.SUFFIX):
+    if not seen.name.endswith(features.SUFFIXES):
         return seen
     found = data or datasets.load(plan.experiment.dataset)
     if not torch.equal(found.y, seen.y):

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 from torch import Tensor, nn
 
+from dpdl.attacks.wires import Wire, wires
 from dpdl.errors import InputError, reason
 from dpdl.folder import names
 from dpdl.folder.files import read_record
@@ -103,7 +104,8 @@ class Recording:
 
     def repeats(self, t: int, channel: str) -> int:
         """How often every agent used a channel in a round of the run."""
-        edges = self._tensors(t)[f"{channel}.edges"].tolist()
+        wire = self._wires(t).get(channel)
+        edges = wire.edges.tolist() if wire else []
         return max(Counter(map(tuple, edges)).values(), default=0)
 
     def messages(
@@ -114,26 +116,22 @@ class Recording:
         Of what an agent sends several times to another, it is the one with that number: by
         default the last.
         """
-        tensors = self._tensors(t, batch, later)
         found: dict[str, dict[tuple[int, int], Tensor]] = {}
-        for channel in sorted({key.rsplit(".", 1)[0] for key in tensors}):
-            edges, rows, at = (
-                tensors[f"{channel}.{part}"] for part in ("edges", "rows", "at")
-            )
+        for channel, wire in self._wires(t, batch, later).items():
             sent: dict[tuple[int, int], list[Tensor]] = {}
-            for (source, target), k in zip(edges.tolist(), at.tolist(), strict=True):
-                sent.setdefault((source, target), []).append(rows[k])
+            for (i, j), k in zip(wire.edges.tolist(), wire.at.tolist(), strict=True):
+                sent.setdefault((i, j), []).append(wire.rows[k])
             found[channel] = {edge: several[number] for edge, several in sent.items()}
         return found
 
-    def _tensors(
+    def _wires(
         self, t: int, batch: int | None = None, later: bool = False
-    ) -> Mapping[str, Tensor]:
+    ) -> Mapping[str, Wire]:
         name = names.recorded_round(t, batch, later)
         if name not in self.index.files:
             raise InputError(self._missing(t, batch))
         try:
-            return read_tensors(self.folder / name).tensors
+            return wires(read_tensors(self.folder / name).tensors, len(self.W))
         except (ValueError, OSError) as failure:
             raise InputError(
                 f"The recording {str(self.folder / name)!r} cannot be read: "

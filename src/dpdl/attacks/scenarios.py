@@ -172,7 +172,13 @@ def target(
     """What a scenario gives the adversary."""
     if scenario not in SCENARIOS:
         raise unknown("scenario", scenario, SCENARIOS)
-    return SCENARIOS[scenario](recording, t, batch, agent)
+    found = SCENARIOS[scenario](recording, t, batch, agent)
+    if not len(found.model) == len(found.direction) == recording.task.size:
+        raise InputError(
+            f"The recording of round {t} is damaged: its messages are not as long as "
+            "the model."
+        )
+    return found
 
 
 def offered(recording: Recording, t: int, batch: int | None) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
@@ -25,6 +26,8 @@ ShareWatch = Callable[[float], None]
 """Called with the share of the work that is done."""
 
 R = TypeVar("R")
+METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""How processes are started: by one that imports torch once for all of them."""
 MOST = 1024
 """Pieces of one call."""
 
@@ -41,7 +44,8 @@ class Workers(AbstractContextManager["Workers"]):
 
     def __init__(self, count: int = 1, stop: threading.Event | None = None) -> None:
         self._leave = stop
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context(METHOD)
+        context.set_forkserver_preload(["torch"])
         self._pool = None
         self._done: Any = context.Array("d", MOST)
         self._stop: Any = context.Value("b", False)
@@ -126,6 +130,7 @@ def _begin(done: SynchronizedArray[float], stop: Synchronized[bool]) -> None:
     global _done, _stop
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and stops them
     _done, _stop = done, stop
     torch.set_num_threads(1)
     threading.Thread(target=_leave_with_parent, daemon=True).start()

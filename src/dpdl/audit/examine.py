@@ -35,7 +35,9 @@ def examine(request: AuditRequest, watch: GameWatch) -> AuditFacts:
     seed = request.options.get("seed", setting.experiment.seed)
     assert isinstance(seed, int)
     rules = GameRules(size, request.trials, request.crowd, request.confidence, seed)
-    result = play_game(setting, sigma, rules, watch)
+    played = play_game(setting, sigma, rules, watch)
+    proof = setting.proven_of_run(sigma, played.threat)
+    result = replace(played, of_run=proof)
     seconds = round(time.perf_counter() - started, 1)
     run = str(request.run) if request.run else None
     facts = facts_of(result, setting, rules, run, seconds)

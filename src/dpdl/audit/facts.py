@@ -16,7 +16,7 @@ from dpdl.audit.certify import Certificate
 from dpdl.audit.result import AuditResult, Measured
 from dpdl.audit.setting import AuditSetting, GameRules
 from dpdl.privacy.epsilon import Epsilon
-from dpdl.records import Json, Record, written
+from dpdl.records import Json, Record, absent, written
 
 NOTE = (
     "clopper_pearson is certified and assumes nothing about the mechanism; gdp is an "
@@ -94,7 +94,9 @@ class AuditFacts(Record):
     """What was certified of which algorithm, and how."""
 
     claimed: Epsilon  # by Theorem 1; unknown if it is not about the algorithm
-    proven: Epsilon
+    proven: Epsilon  # of the game, whose models have `parameters`
+    # Of the run, whose models have another size.
+    proven_of_run: Epsilon | None = absent()  # noqa: RUF009 - it makes a field
     certified: float
     certified_lower_bound: LowerBounds
     certified_lower_bound_note: str
@@ -140,6 +142,7 @@ def facts_of(
     return AuditFacts(
         claimed=result.claimed,
         proven=result.proven,
+        proven_of_run=result.of_run.epsilon if result.of_run else None,
         certified=result.certified,
         certified_lower_bound=LowerBounds(
             result.by_counting.epsilon, result.by_gdp.epsilon

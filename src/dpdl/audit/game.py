@@ -77,9 +77,13 @@ class Game:
     company: int = COMPANY  # records of every other agent, if it has so many
 
     def __post_init__(self) -> None:
-        if not 1 <= self.grad.batch_size <= self.records[self.agent]:
+        most = self.records[self.agent]
+        if (
+            self.grad.mechanism.sampling.fraction is None
+            and self.grad.batch_size > most
+        ):
             raise InputError(
-                f"batch must be from 1 to the {self.records[self.agent]} records, not "
+                f"batch must be from 1 to the {most} records, not "
                 f"{self.grad.batch_size}."
             )
 
@@ -91,7 +95,7 @@ class Game:
     @property
     def rate(self) -> float:
         """q, the probability that a record takes part in a round."""
-        return self.grad.batch_size / self.records[self.agent]
+        return self.grad.mechanism.sampling.rate(self.agent)
 
     @property
     def known(self) -> Tensor:

@@ -111,8 +111,10 @@ def honest_game(model: PrivacyModel, agent: int, randomness: Randomness) -> Game
     if model.sigma == 0:
         raise InputError("sigma must be a finite number above 0, not 0.")
     algorithm, graph = model.algorithm, model.graph
-    if not randomness.repeatable and (why := algorithm.needs_shared_seed):
-        raise InputError(f"randomness 'secure' is not for this algorithm: {why}.")
+    if not randomness.repeatable:
+        if why := algorithm.needs_shared_seed:
+            raise InputError(f"randomness 'secure' is not for this algorithm: {why}.")
+        model.check_secure(bytes_each=4)
     algorithm.check(graph)
     # C is a unit: everything is proportional to it.
     mechanism = replace(model.mechanism, clip=PerSample(1.0))

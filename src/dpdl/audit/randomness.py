@@ -35,6 +35,18 @@ class Renamed:
         """The renamed stream."""
         self.inside.perturb(row, std, f"{purpose}, {self.name}", *where, into=into)
 
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        """The renamed stream."""
+        self.inside.pair(row, std, own, f"{purpose}, {self.name}", *where, into=into)
+
 
 def at_home(randomness: Randomness, name: str) -> Randomness:
     """For a rehearsal: repeatable, and never the numbers of the run that is attacked."""
@@ -66,15 +78,32 @@ class OwnNoise:
     def perturb(
         self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
     ) -> None:
-        """The last number is that of the agent that draws; both ends of a link draw its noise."""
-        _, i, j = where
-        if j not in self.agents and not (purpose == "link" and i in self.agents):
-            self.inside.perturb(row, std, purpose, *where, into=into)
-            return
-        before = row.clone()  # `into` may be the same memory
+        """The last number is that of the agent that draws."""
+        known = where[-1] in self.agents
+        before = row.clone() if known else row  # `into` may be the same memory
         self.inside.perturb(row, std, purpose, *where, into=into)
-        # The ends of a link have opposite signs.
-        self.known.setdefault(purpose, {})[i, j] = (into - before) / std
+        if known:
+            self._note(purpose, where, (into - before) / std)
+
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        """Both ends of a link draw its noise, with opposite signs."""
+        known = not self.agents.isdisjoint(where[1:])
+        before = row.clone() if known else row
+        self.inside.pair(row, std, own, purpose, *where, into=into)
+        if known:
+            self._note(purpose, where, (into - before) / std)
+
+    def _note(self, purpose: str, where: tuple[int, ...], drawn: Tensor) -> None:
+        _, i, j = where
+        self.known.setdefault(purpose, {})[i, j] = drawn
 
     def take(self) -> dict[str, dict[Edge, Tensor]]:
         """The noise since the last time, in one order whatever the order of the draws."""

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from dpdl.audit.certify import Certificate
 from dpdl.audit.combine import Numbers
+from dpdl.audit.setting import ProofOfRun
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.threats import Threat
 
@@ -66,6 +67,7 @@ class AuditResult:
     sigma_eff_proven: float
     sigma_eff_attack: float  # of the adversary's number of a round
     sigma_eff_measured: Measured | None  # None under sampling: the coins are private
+    of_run: ProofOfRun | None = None  # None: no run is audited
 
     @property
     def certified(self) -> float:
@@ -96,10 +98,20 @@ class AuditResult:
                 "The attack certifies more than the accountant proves: the proof or the "
                 "code is wrong."
             )
-        rest = "the accountant proves nothing here"
-        if self.proven.bounded:
-            rest = "it stays below what the accountant proves"
+        rest = self._beside_proof
         if not self.claimed.known:
             return f"The attack certifies epsilon >= {self.certified:.3g}; {rest}."
         gain = "more" if self.refutes_claim else "no more"
         return f"The attack certifies {gain} than Theorem 1 claims; {rest}."
+
+    @property
+    def _beside_proof(self) -> str:
+        """A proof may be about large models only, and the game's is small."""
+        if self.proven.bounded:
+            return "it stays below what the accountant proves"
+        if self.of_run is None or not self.of_run.epsilon.bounded:
+            return "the accountant proves nothing here"
+        return (
+            f"the accountant proves {self.of_run.epsilon:.4g} for the run's model of "
+            f"{self.of_run.parameters} parameters, and nothing for the smaller one of this game"
+        )

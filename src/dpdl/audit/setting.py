@@ -12,10 +12,25 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.run_graph import graph_hash
 from dpdl.foreign import parse_json, read_text
 from dpdl.graph import Graph, build
-from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
+from dpdl.planning.build import (
+    make_algorithm,
+    make_privacy_model,
+    make_sampling,
+    make_theorem1,
+    with_batch,
+)
 from dpdl.planning.privacy_model import PrivacyModel
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.theorem1 import Theorem1
-from dpdl.records import Record
+from dpdl.privacy.threats import Threat
+from dpdl.records import Record, absent
+
+
+class ProofOfRun(NamedTuple):
+    """What the accountant proves of a run, all agents, and how large its models are."""
+
+    epsilon: Epsilon
+    parameters: int
 
 
 @final
@@ -26,12 +41,20 @@ class AuditSetting:
     experiment: Experiment
     graph: Graph
     records: list[int]
+    parameters: int | None = None  # of a model of the run; None: there is none, or old
 
     def privacy(self, size: int, sigma: float = 0.0) -> PrivacyModel:
         """What a run costs with models of so many parameters and this noise multiplier."""
         e = self.experiment
         algorithm = make_algorithm(e)
         return make_privacy_model(e, algorithm, self.graph, self.records, size, sigma)
+
+    def proven_of_run(self, sigma: float, threat: Threat) -> ProofOfRun | None:
+        """What is proven of the run itself, whose models are not as large as the game's."""
+        if self.parameters is None:
+            return None
+        worst = self.privacy(self.parameters, sigma).worst(threat)
+        return ProofOfRun(Epsilon(worst), self.parameters)
 
     @property
     def theorem1(self) -> Theorem1 | None:
@@ -63,17 +86,18 @@ class RecordedMechanism(Record):
 
     records: tuple[int, ...]  # of every agent
     sigma: float
+    parameters: int | None = absent()  # of a model
 
 
 def setting_of_options(experiment: Experiment, records: int) -> AuditSetting:
     """The experiment itself; every agent has so many records."""
     e = experiment.resolved()
     graph = build(e.graph, e.agents, e.weights, e.seed)
-    assert e.batch
-    if records < e.batch:
+    if e.rate is None and e.batch and records < e.batch:
         raise InputError(
             f"records must be at least the batch of {e.batch}, not {records}."
         )
+    e = with_batch(e, make_sampling(e, [records] * len(graph)))
     return AuditSetting(e, graph, [records] * len(graph))
 
 
@@ -99,7 +123,8 @@ def setting_of_run(folder: Path, rounds: int | None) -> tuple[AuditSetting, floa
             "is to be audited."
         )
     played = replace(e, rounds=rounds or done)
-    return AuditSetting(played, graph, list(mechanism.records)), mechanism.sigma
+    records, size = list(mechanism.records), mechanism.parameters
+    return AuditSetting(played, graph, records, size), mechanism.sigma
 
 
 def _rounds(run: RunFolder, planned: int) -> int:

@@ -8,7 +8,6 @@ backward pass) are the same code in both: how far their ratios are from 1 is the
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import subprocess
@@ -27,6 +26,7 @@ from dpdl.folder.bench_results import (
     RoundCosts,
     SpeedRatio,
 )
+from dpdl.foreign import parse_json
 from dpdl.records import Json
 
 OLD, NEW = "old", "new"
@@ -158,16 +158,20 @@ def measure_checkout(checkout: Path, command: BenchCommand) -> Json:
         lines = done.stderr.strip().splitlines()
         reason = lines[-1] if lines else f"exit code {done.returncode}"
         raise RunFailed(f"bench {command.bench} of {str(checkout)!r}: {reason}")
-    content: Json = json.loads(done.stdout)
-    return content
+    try:
+        return parse_json(done.stdout)
+    except ValueError as failure:
+        raise RunFailed(
+            f"bench {command.bench} of {str(checkout)!r} printed no JSON: {failure}."
+        ) from failure
 
 
 def refuse_no_checkout(checkout: Path) -> None:
     """A folder from which Python would not import dpdl is refused."""
-    source = (checkout / "src").resolve()
+    source = Path(os.path.realpath(checkout / "src"))
     code = "import dpdl, pathlib; print(pathlib.Path(dpdl.__file__).parents[1])"
     done = _python(checkout, ["-c", code], Path.cwd())
-    if done.returncode or Path(done.stdout.strip()).resolve() != source:
+    if done.returncode or Path(os.path.realpath(done.stdout.strip())) != source:
         raise InputError(
             f"{str(checkout)!r} is no checkout of dpdl: Python does not import dpdl "
             f"from {str(source)!r}."
@@ -181,7 +185,7 @@ def _python(
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str((checkout / "src").resolve())},
+        env={**os.environ, "PYTHONPATH": os.path.realpath(checkout / "src")},
         capture_output=True,
         text=True,
         check=False,
@@ -194,5 +198,5 @@ def commit_of(checkout: Path) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return checkout.resolve().name
+        return Path(os.path.realpath(checkout)).name
     return done.stdout.strip()

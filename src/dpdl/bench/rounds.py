@@ -36,6 +36,7 @@ from dpdl.privacy.clip import PerSample
 from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Reproducible
+from dpdl.privacy.pair_noise import POOLED
 from dpdl.privacy.sampling import Poisson
 from dpdl.tasks import models
 from dpdl.tasks.data.form import Form
@@ -71,6 +72,8 @@ def measure_workload(case: Workload) -> RoundCost:
 
 TIMED = (
     ("gradients", Mechanism, "gradient"),
+    ("secrets", PrivateGradient, "shared"),
+    ("secrets", PrivateGradient, "paired"),
     ("exchange", Net, "send"),
     ("exchange", Net, "average"),
     ("exchange", Net, "average_answers"),
@@ -80,26 +83,35 @@ TIMED = (
 """What is timed, as which part of a round."""
 
 
+PARTS = ("gradients", "noise", "secrets", "exchange")
+"""What has a share of its own. Secrets: the noise of pairs of agents, drawn and added."""
+
+
 class Stopwatch:
-    """Seconds by name, added up over threads."""
+    """Seconds by name, added up over threads; work within work of its name counts once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._here = threading.local()
         self.reset()
 
     def reset(self) -> None:
         """Start again."""
-        self.seconds = {"gradients": 0.0, "noise": 0.0, "exchange": 0.0}
+        self.seconds = dict.fromkeys(PARTS, 0.0)
 
     def timed(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """The same work, timed."""
 
         def run(*args: Any, **more: Any) -> Any:
+            if getattr(self._here, name, False):
+                return work(*args, **more)
+            setattr(self._here, name, True)
             began = time.perf_counter()
             try:
                 return work(*args, **more)
             finally:
                 spent = time.perf_counter() - began
+                setattr(self._here, name, False)
                 with self._lock:
                     self.seconds[name] += spent
 
@@ -108,11 +120,12 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class TimedNoise:
-    """Seeded noise, timed."""
+    """Seeded noise, timed; that of pairs is timed as a whole, where it is added."""
 
     inner: Reproducible
     watch: Stopwatch
     repeatable = True
+    pooled = True
 
     def uniform(self, count: int, purpose: str, *where: int) -> np.ndarray:
         """As the inner one."""
@@ -122,9 +135,22 @@ class TimedNoise:
         self, row: Tensor, std: float, purpose: str, *where: int, into: Tensor
     ) -> None:
         """As the inner one."""
-        self.watch.timed("noise", self.inner.perturb)(
-            row, std, purpose, *where, into=into
-        )
+        of_pairs = purpose == POOLED
+        perturb = self.inner.perturb
+        timed = perturb if of_pairs else self.watch.timed("noise", perturb)
+        timed(row, std, purpose, *where, into=into)
+
+    def pair(
+        self,
+        row: Tensor,
+        std: float,
+        own: float,
+        purpose: str,
+        *where: int,
+        into: Tensor,
+    ) -> None:
+        """As the inner one."""
+        self.inner.pair(row, std, own, purpose, *where, into=into)
 
 
 def play(case: Workload) -> RoundCost:
@@ -212,13 +238,12 @@ def time_shares(
     Gradients and noise are added up over the cores, so they are divided by their number; the rest
     is `other`.
     """
-    gradients, noise, exchange = (
-        sum(part[name] for part in parts) / total
-        for name in ("gradients", "noise", "exchange")
+    gradients, noise, secrets, exchange = (
+        sum(part[name] for part in parts) / total for name in PARTS
     )
     gradients, noise = gradients / count, noise / count
-    other = max(0.0, 1 - (gradients + noise + exchange))
-    return TimeShares(gradients, noise, exchange, other)
+    other = max(0.0, 1 - (gradients + noise + secrets + exchange))
+    return TimeShares(gradients, noise, exchange, other, secrets)
 
 
 def _batch(size: int, shape: tuple[int, ...]) -> Batch:

@@ -49,6 +49,7 @@ HELPS = (
     "bench noise --help",
     "bench rounds --help",
     "bench startup --help",
+    "bench peers --help",
     "bench against --help",
 )
 """Every command's help."""
@@ -92,6 +93,7 @@ REFUSALS = (
     "bench gradients --repeats 0",
     "bench rounds --graphs rong",
     "bench startup --repeats 0",
+    "bench peers --rounds 0",
     "bench against nowhere",
 )
 """What is refused with exit code 2."""
@@ -129,7 +131,7 @@ def measure_startup(
 
 def _start(command: str, checkout: Path, place: str) -> Callable[[], object]:
     words = [sys.executable, "-m", "dpdl", *command.split()]
-    env = {**os.environ, "PYTHONPATH": str((checkout / "src").resolve())}
+    env = {**os.environ, "PYTHONPATH": os.path.realpath(checkout / "src")}
     return lambda: subprocess.run(
         words, cwd=place, env=env, capture_output=True, check=False
     )

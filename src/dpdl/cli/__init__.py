@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dpdl import __version__
-from dpdl.errors import DpdlError, InputError, reason
+from dpdl.errors import DpdlError, InputError, RunFailed, reason
 from dpdl.extras import missing, remedy
 from dpdl.text import sentence
 
@@ -73,7 +73,11 @@ COMMANDS = {
     ),
     "data": (
         "dpdl.cli.data:data",
-        "List, fetch and describe data sets and partitions.",
+        "List, fetch and describe data sets; their ledgers.",
+    ),
+    "peer": (
+        "dpdl.cli.peer_run:peer",
+        "Organisations train together: one process each, and no server.",
     ),
     "bench": ("dpdl.cli.bench:bench", "Measure speed as ratios in one run."),
 }
@@ -83,10 +87,13 @@ GROUPS = {
     "Privacy": ("privacy", "theory"),
     "Attack": ("attack", "audit"),
     "Look": ("watch", "report", "export", "graph"),
+    "Together": ("peer",),
     "Data": ("data",),
     "Measure": ("bench",),
 }
 """The sections of the help; a command that is in none is shown last."""
+COMPLETES = "_DPDL_COMPLETE"
+"""Set by a shell that asks what completes a line, or how it is to ask."""
 
 
 class LazyGroup(click.Group):
@@ -156,6 +163,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name need not be text
             stream.reconfigure(errors="backslashreplace")
+    if COMPLETES in os.environ:
+        from dpdl.cli.shells import answer
+
+        answer()
     try:
         code = outcome(sys.argv[1:])
     except BrokenPipeError:  # the reader of our output has gone
@@ -188,9 +199,14 @@ def outcome(arguments: Sequence[str]) -> int:
         return _refuse("Interrupted; what was saved before is intact.", 130)
     except BrokenPipeError:
         raise
+    except SystemExit:
+        if COMPLETES in os.environ:  # the shell has been answered
+            raise
+        return _pipe_broke()
     except OSError as failure:
-        where = f" {str(failure.filename)!r}" if failure.filename else ""
-        return _refuse(f"File{where}: {reason(failure)}.", InputError.exit_code)
+        name = failure.filename
+        what = f"File {str(name)!r}" if name else "Reading or writing failed"
+        return _refuse(f"{what}: {reason(failure)}.", InputError.exit_code)
     except MemoryError:
         return _refuse(
             "This needs more memory than there is; ask for fewer or smaller things.",
@@ -199,8 +215,27 @@ def outcome(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _pipe_broke() -> int:
+    """The exit code where click leaves, which it does when any pipe or socket breaks."""
+    from dpdl.terminal import unread
+
+    if unread():
+        return 0
+    return _refuse(
+        "A process that this one spoke to has gone away; what was saved is intact.",
+        RunFailed.exit_code,
+    )
+
+
 def _refuse(message: str, code: int) -> int:
-    """Print one sentence, under torchrun only once; the exit code."""
-    if os.environ.get("RANK", "0") == "0":
-        click.echo(f"error: {sentence(message)}", err=True)
+    """Print one sentence; the exit code.
+
+    Under torchrun every process does so, for it may be the only one that knows, and on a machine of
+    its own: the file of a site is not there.
+    """
+    if COMPLETES in os.environ:  # a sentence would stand in the middle of a line
+        return code
+    rank = os.environ.get("RANK", "0")
+    who = "error" if rank == "0" else f"error in process {rank}"
+    click.echo(f"{who}: {sentence(message)}", err=True)
     return code

@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dpdl.attacks.scenarios import AttackCase
     from dpdl.attacks.workers import ShareWatch
     from dpdl.audit.measure import CountWatch
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     )
     from dpdl.planning.plan import Plan
     from dpdl.studies.attack_watch import CaseWatch
+    from dpdl.terminal import Console
     from dpdl.training.loop import Watch
 
 
@@ -64,8 +63,7 @@ class CaseProgress:
     """Progress of all cases of a run."""
 
     def __init__(self, cases: int, hidden: bool) -> None:
-        from rich.console import Console
-
+        from dpdl.terminal import Console
         from dpdl.training.progress import Pace, TerminalLine
 
         console = Console(stderr=True)
@@ -102,7 +100,7 @@ class CaseProgress:
 
 def show(facts: AttackFacts) -> None:
     """All tables, and where the pictures are."""
-    from rich.console import Console
+    from dpdl.terminal import Console
 
     console = Console()
     _rebuilt(console, facts)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpdl.audit.facts import AuditFacts, EffectiveNoise, SigmaEff
     from dpdl.cli.tables import FittingTable
+    from dpdl.privacy.epsilon import Epsilon
 
 
 def show(facts: AuditFacts) -> None:
     """The table, what was measured, how, and the verdict."""
-    from rich.console import Console
+    from dpdl.terminal import Console
 
     console = Console()
     _table(facts).show(console)
@@ -33,8 +34,18 @@ def _table(facts: AuditFacts) -> FittingTable:
     counted, estimate = f"{lower.clopper_pearson:.4g}", f"{lower.gdp:.4g}"
     table.add("certified lower bound, by counting errors", counted)
     table.add("estimate, if the trade-off is Gaussian", estimate)
-    table.add("proven upper bound, by the accountant", f"{facts.proven:.4g}")
+    for what, proven in _proofs(facts).items():
+        table.add(what, f"{proven:.4g}")
     return table
+
+
+def _proofs(facts: AuditFacts) -> dict[str, Epsilon]:
+    """One, or two: a proof may depend on the size of the model, and the game has its own."""
+    own = facts.proven_of_run
+    if own is None or f"{own:.4g}" == f"{facts.proven:.4g}":
+        return {"proven upper bound, by the accountant": facts.proven}
+    size = f"this game's model of {facts.parameters} parameters"
+    return {f"proven for {size}": facts.proven, "proven for the run's model": own}
 
 
 def _effective_noise(found: EffectiveNoise) -> str:

@@ -1,7 +1,8 @@
-"""`dpdl bench`: gradients, noise, rounds, start-up, and two checkouts against each other."""
+"""`dpdl bench`: gradients, noise, rounds, start-up, peers, and two checkouts against each other."""
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,8 +13,8 @@ import click
 from dpdl.bench.history import HISTORY, record
 from dpdl.bounds import count
 from dpdl.cli.common import json_option, path_option, print_json
-from dpdl.errors import unknown
-from dpdl.extras import PLOTS, need
+from dpdl.errors import InputError, unknown
+from dpdl.extras import PEER, PLOTS, need
 
 if TYPE_CHECKING:
     from dpdl.bench.checkouts import BenchCommand
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
         Startup,
         Workload,
     )
+    from dpdl.peer.bench import PeerCosts
 
-SHARES = ("gradients", "noise", "exchange", "other")
+FEWEST = 4
+"""Sites: a ring of three is complete, where one process computes equal models only once."""
+LONGEST = 10_000
+"""Milliseconds of a slow link."""
+SHARES = ("gradients", "noise", "secrets", "exchange", "other")
 
 
 def bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,7 +76,7 @@ def gradients(
     _at_least_one(batch=batch, pairs=pairs, repeats=repeats)
     _drawable(plot)
     from dpdl.bench.gradients import measure_gradients
-    from dpdl.report.speed import draw_speeds
+    from dpdl.pages.speed import draw_speeds
 
     facts = measure_gradients(batch, pairs, repeats)
     record("gradients", facts, save)
@@ -169,7 +175,7 @@ def rounds(
     cases = workloads(algorithms, graphs, agents, model, batch, repeats)
 
     from dpdl.bench.rounds import measure_rounds
-    from dpdl.report.speed import draw_costs
+    from dpdl.pages.speed import draw_costs
 
     def begin(case: Workload) -> None:
         click.echo(f"{case.algorithm}, {case.graph} of {case.agents} ...", err=True)
@@ -204,14 +210,15 @@ def _show_rounds(facts: RoundCosts, title: str) -> None:
 
 def _cells(row: RoundCost) -> list[str]:
     share = row.share
-    parts = (share.gradients, share.noise, share.exchange, share.other)
+    noise = share.noise, share.secrets
+    parts = (share.gradients, *noise, share.exchange, share.other)
     return [
         row.algorithm,
         row.graph,
         str(row.agents),
         str(row.edges),
         f"{row.seconds_per_round:.3f}",
-        *(f"{part:.0%}" for part in parts),
+        *("-" if part is None else f"{part:.0%}" for part in parts),
         f"{row.peak_memory_mb:.0f}",
     ]
 
@@ -247,6 +254,85 @@ def _show_startup(facts: Startup) -> None:
         for name in here
     ]
     _table("seconds until a command has answered", head, rows)
+
+
+# ------------------------------------------------------------------ peers
+@bench.command()
+@click.option("--members", default=4, show_default=True, help="sites on a ring")
+@click.option("--rounds", default=40, show_default=True, help="rounds to measure")
+@click.option(
+    "--delay", default=25.0, show_default=True, help="milliseconds of a slow link"
+)
+@click.option(
+    "--repeats", default=3, show_default=True, help="repeats; medians are reported"
+)
+@path_option("--save", f"history file [{HISTORY}, if there]")
+@json_option()
+def peers(
+    members: int,
+    rounds: int,
+    delay: float,
+    save: Path | None,
+    repeats: int,
+    as_json: bool,
+) -> None:
+    """Processes of several sites: bytes, processor, fsyncs, delays, beside one process."""
+    _at_least_one(rounds=rounds, repeats=repeats)
+    if members < FEWEST:
+        raise InputError(f"members must be at least {FEWEST}, not {members}.")
+    if not 0 < delay <= LONGEST:
+        raise InputError(f"delay must be above 0 and at most {LONGEST}, not {delay:g}.")
+    need(PEER, "The measurement of peers")
+    from dpdl.peer.bench import measure_peers
+
+    # As Ctrl-C does: the sites are ended, and their folders removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def begin(what: str) -> None:
+        click.echo(f"{what} ...", err=True)
+
+    facts = measure_peers(members, rounds, delay, repeats, begin)
+    record("peers", facts, save)
+    if as_json:
+        print_json(facts.to_json())
+    else:
+        _show_peers(facts)
+
+
+def _show_peers(facts: PeerCosts) -> None:
+    head = [
+        "model",
+        "records",
+        "KB sent",
+        "over what must be",
+        "CPU ms",
+        "aim",
+        "alone",
+    ]
+    rows = [
+        [
+            one.model,
+            one.form,
+            f"{one.wire_bytes / 1e3:.1f}",
+            f"{one.wire_ratio - 1:.2%}",
+            f"{one.cpu_ms:.1f}",
+            f"{one.allowed_cpu_ms:.1f}",
+            f"{one.alone_cpu_ms:.1f}",
+        ]
+        for one in facts.costs
+    ]
+    _table(
+        f"a peer's round, {facts.members} members, load {facts.load:.1f}", head, rows
+    )
+    for sync in facts.syncs or ():
+        click.echo(f"{sync.algorithm}: {sync.a_round:.2f} fsyncs a round")
+    if facts.syncs is None:
+        click.echo("fsyncs were not counted: there is no strace here")
+    delayed = facts.delayed
+    click.echo(
+        f"links of {delayed.delay_ms:g} ms: {delayed.round_ms:.0f} ms a round, without "
+        f"{delayed.round_ms_without:.0f}: {delayed.one_way_delays:.2f} one-way delays"
+    )
 
 
 # ------------------------------------------------------------------ two checkouts
@@ -347,9 +433,8 @@ def _at_least_one(**values: int) -> None:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    from rich.console import Console
-
     from dpdl.cli.tables import FittingTable
+    from dpdl.terminal import Console
 
     table = FittingTable(title, head)
     for row in rows:

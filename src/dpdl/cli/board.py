@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich import progress
-from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
+
+from dpdl.terminal import Console
 
 if TYPE_CHECKING:
     from dpdl.studies.pool_messages import Ending, News

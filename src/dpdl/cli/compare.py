@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
@@ -33,6 +32,7 @@ from dpdl.experiment.names import algorithms as algorithm_names
 from dpdl.experiment.shared import SHARED
 from dpdl.extras import left_out
 from dpdl.folder import names
+from dpdl.terminal import Console
 
 if TYPE_CHECKING:
     from dpdl.privacy.threats import Threat

@@ -1,4 +1,4 @@
-"""`dpdl data list`, `dpdl data fetch`, `dpdl data describe`."""
+"""`dpdl data list`, `dpdl data fetch`, `dpdl data describe`; `ledger` is in `data_ledger.py`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from dpdl.cli.common import json_option, out_option, print_json, quiet_option
 from dpdl.cli.completion import among
+from dpdl.cli.data_ledger import ledger
 from dpdl.cli.options import experiment_options, given
 from dpdl.experiment.names import datasets
 from dpdl.extras import PLOTS, left_out, need
@@ -23,6 +24,7 @@ DESCRIBED = (
     "alpha_d",
     "classes_per_agent",
     "batch",
+    "rate",
     "seed",
 )
 
@@ -30,6 +32,9 @@ DESCRIBED = (
 @click.group()
 def data() -> None:
     """Data sets and partitions."""
+
+
+data.add_command(ledger)
 
 
 @data.command("list")
@@ -45,7 +50,9 @@ def list_names(as_json: bool) -> None:
     for name, there in here.items():
         state = "here" if there else f"not fetched yet: dpdl data fetch {name}"
         click.echo(f"{name:15} {state}")
-    click.echo("Your own: PATH.npz with x and y, or module:function.")
+    click.echo(
+        "Your own: PATH.npz with x and y, PATH.csv with a column y, or module:function."
+    )
 
 
 @data.command()
@@ -60,7 +67,7 @@ def fetch(name: str, quiet: bool) -> None:
 
 @data.command()
 @experiment_options(only=DESCRIBED)
-@out_option("picture [partition-NAME.png]")
+@out_option("picture [runs/partition-NAME.png]")
 @json_option()
 def describe(out: Path | None, as_json: bool, **options: Any) -> None:
     """Show how many records of every class every agent holds; save a heat map."""
@@ -84,9 +91,8 @@ def describe(out: Path | None, as_json: bool, **options: Any) -> None:
 
 
 def _show(found: Description) -> None:
-    from rich.console import Console
-
     from dpdl.cli.tables import FittingTable
+    from dpdl.terminal import Console
 
     counts = found.facts.counts
     classes = [f"#{c}" for c in range(len(counts[0]))]

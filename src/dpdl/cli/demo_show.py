@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, final
 
 from rich import progress
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
+
+from dpdl.terminal import Console
 
 if TYPE_CHECKING:
     from dpdl.attacks.workers import ShareWatch
@@ -127,7 +128,7 @@ class DemoProgress:
 
     def end(self, part: DemoPart) -> None:
         """A part is told."""
-        from dpdl.report.attack_section import seen, similarity
+        from dpdl.pages.attack_section import seen, similarity
 
         row = part.attack
         self.say(
@@ -149,7 +150,7 @@ class DemoProgress:
 
 def show(facts: DemoFacts) -> None:
     """The table, or a list where it does not fit; then what it means, and where the page is."""
-    from dpdl.report.demo_section import limits, meaning
+    from dpdl.pages.demo_section import limits, meaning
 
     console = Console()
     title = f"{facts.dataset}, {facts.agents} agents, {facts.graph} graph"
@@ -178,7 +179,7 @@ HEADS = (
 
 
 def _table(facts: DemoFacts, title: str) -> Table:
-    from dpdl.report.demo_section import claimed_by, proven
+    from dpdl.pages.demo_section import claimed_by, proven
 
     table = Table(
         title=title,
@@ -204,13 +205,13 @@ def _table(facts: DemoFacts, title: str) -> Table:
 
 def rebuilt(part: DemoPart) -> str:
     """A word and a number."""
-    from dpdl.report.attack_section import seen, similarity
+    from dpdl.pages.attack_section import seen, similarity
 
     return f"{seen(part.attack)}\nSSIM {similarity(part.attack)}"
 
 
 def _list(console: Console, facts: DemoFacts, title: str) -> None:
-    from dpdl.report.demo_section import HEAD, cells
+    from dpdl.pages.demo_section import HEAD, cells
 
     console.print(escape(title), style="bold", highlight=False)
     for part in facts.parts:

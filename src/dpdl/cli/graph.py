@@ -19,7 +19,7 @@ from dpdl.extras import PLOTS, drawn, left_out, need
     "--agents", type=int, default=None, help="number of agents N; a file knows its own"
 )
 @experiment_options(only=["weights", "seed"])
-@out_option("picture [graph-NAME.png]")
+@out_option("picture [runs/graph-NAME.png]")
 @json_option()
 def graph(
     name: str,
@@ -32,12 +32,13 @@ def graph(
     """Show the graph NAME (or a file): edges, degrees, weights, spectral gap; save a picture."""
     if out is not None:
         need(PLOTS, f"The picture {str(out)!r}")
+    from dpdl.folder.files import among_runs
     from dpdl.graph import build, describe
-    from dpdl.report.figures import draw_graph
+    from dpdl.pages.figures import draw_graph
 
     built = build(name, agents, weights or "metropolis", seed or 0)
-    path = out or Path(f"graph-{Path(name).stem.replace(':', '-')}-{len(built)}.png")
-    picture = drawn(lambda: str(draw_graph(built, path)), None)
+    file = f"graph-{Path(name).stem.replace(':', '-')}-{len(built)}.png"
+    picture = drawn(lambda: str(draw_graph(built, out or among_runs(file))), None)
     facts = describe(built)
     if picture is None:
         click.echo(left_out("The picture was"), err=True)

@@ -27,6 +27,9 @@ OPTIONS = (
     "weights",
     "seed",
     "batch",
+    "rate",
+    "centre",
+    "centre_noise",
     "rounds",
     "delta",
     "relation",
@@ -152,9 +155,8 @@ def _print(
     if as_json:
         print_json(found)
         return
-    from rich.console import Console
-
     from dpdl.cli.tables import FittingTable
+    from dpdl.terminal import Console
 
     table = FittingTable(title, ["against", "value"], least_width=60)
     for name, value in values.items():

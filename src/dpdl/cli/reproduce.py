@@ -105,7 +105,7 @@ def _refuse_needless(request: ReproductionRequest, dry_run: bool) -> None:
 
 def _status(request: ReproductionRequest, as_json: bool, markdown: bool) -> None:
     from dpdl.studies.reproduce.beside_paper import status
-    from dpdl.studies.reproduce.markdown import markdown_tables
+    from dpdl.studies.reproduce.markdown import claim_tables, markdown_tables
 
     out = request.out
     is_elsewhere = out == DEFAULTS.out and not out.is_dir()
@@ -116,7 +116,8 @@ def _status(request: ReproductionRequest, as_json: bool, markdown: bool) -> None
     if as_json:
         print_json(facts.to_json())
     elif markdown:
-        for title, table in markdown_tables(facts.cells).items():
+        tables = markdown_tables(facts.cells) | claim_tables(facts.claims.cells)
+        for title, table in tables.items():
             click.echo(f"*{title}*\n\n{table}\n")
     else:
         show_status(facts)

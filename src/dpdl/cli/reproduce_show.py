@@ -11,10 +11,8 @@ from dpdl.cli.common import print_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.console import Console
-
     from dpdl.folder.attack_facts import PaperRow
-    from dpdl.report.compared_cells import ComparedCell, Ranking
+    from dpdl.pages.compared_cells import ComparedCell, Ranking
     from dpdl.studies.reproduce.forecast import Beginning, Forecast
     from dpdl.studies.reproduce.printed import (
         BestProven,
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
         PrintedCells,
         PrintedStatus,
     )
+    from dpdl.terminal import Console
 
 
 @final
@@ -82,9 +81,8 @@ def show_cells(found: PrintedCells) -> None:
 def _show(
     rows: Sequence[ComparedCell], lines: Iterable[str], figures: Iterable[str] = ()
 ) -> None:
-    from rich.console import Console
-
     from dpdl.studies.reproduce.recipes import MODES
+    from dpdl.terminal import Console
 
     console = Console()
     for mode, about in MODES.items():
@@ -133,6 +131,7 @@ def _counts(status: PrintedStatus) -> Iterator[str]:
     attacks = status.attacks
     yield f"Cells measured, of {status.of}: {counts}."
     yield f"Attack cells measured: {attacks.measured} of {attacks.of}."
+    yield status.claims.sentence
 
 
 def _figures(found: PrintedCells) -> Iterator[str]:
@@ -175,9 +174,8 @@ def _place(row: ComparedCell | Ranking | BestProven) -> str:
 # ------------------------------------------------------------------ attacks
 def show_attacks(found: PrintedAttacks) -> None:
     """Attacks beside the paper's."""
-    from rich.console import Console
-
     from dpdl.cli.tables import FittingTable
+    from dpdl.terminal import Console
 
     console = Console()
     if not found.cells:

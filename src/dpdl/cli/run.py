@@ -12,6 +12,7 @@ import click
 from dpdl.cli.common import (
     json_option,
     out_option,
+    path_option,
     print_json,
     quiet_option,
     run_argument,
@@ -29,6 +30,7 @@ from dpdl.extras import left_out
 from dpdl.folder import names
 
 if TYPE_CHECKING:
+    from dpdl.experiment.experiment import Experiment
     from dpdl.studies.one_run import OneRun
     from dpdl.training.recording_request import RecordingRequest
 
@@ -43,8 +45,14 @@ track_option = click.option(
     "--track",
     default=None,
     metavar="FORMATS",
-    shell_complete=several(("csv", "tensorboard")),
-    help="write metrics for other programs, too: csv, tensorboard, or both",
+    shell_complete=several(("csv", "tensorboard", "wandb", "mlflow", "trackio")),
+    help="write metrics for other programs, too: some of csv, tensorboard, wandb, "
+    "mlflow, trackio; in the run folder",
+)
+
+ledger_option = path_option(
+    "--ledger",
+    "ledger of the data, whose budget all runs on them share; made by dpdl data ledger",
 )
 
 
@@ -82,6 +90,7 @@ track_option = click.option(
     metavar="MB",
     help="most that a recording may take",
 )
+@ledger_option
 @track_option
 @json_option(names.SUMMARY)
 @quiet_option
@@ -95,6 +104,7 @@ def run(
     record_batches: str,
     record_links: str,
     record_limit: int,
+    ledger: Path | None,
     track: str | None,
     as_json: bool,
     quiet: bool,
@@ -117,13 +127,15 @@ def run(
     if record:
         request = recording_request(record, record_batches, record_links, record_limit)
     look_ahead(experiment)
+    _check_ledger(ledger, experiment)
 
     from dpdl.folder.run_folder import new_folder
     from dpdl.studies.one_run import new_run, same_run
 
     begin = same_run if go_on else new_run
     home = out or new_folder(experiment.resolved())
-    one = replace(begin(experiment, home, placement, not quiet), formats=formats)
+    one = begin(experiment, home, placement, not quiet)
+    one = replace(one, formats=formats, ledger=ledger)
     _perform(one, as_json, quiet, record=request)
 
 
@@ -136,6 +148,7 @@ def run(
     help="extend the run to so many rounds, with the noise it has",
 )
 @placement_option
+@ledger_option
 @track_option
 @json_option(names.SUMMARY)
 @quiet_option
@@ -143,6 +156,7 @@ def resume(
     run_dir: Path,
     rounds: int | None,
     placement: str,
+    ledger: Path | None,
     track: str | None,
     as_json: bool,
     quiet: bool,
@@ -158,7 +172,7 @@ def resume(
     # A folder without a run, and wrong options, are refused before torch is imported.
     formats = formats_in(track)
     placement_of(placement)
-    RunFolder(run_dir).read()
+    _check_ledger(ledger, RunFolder(run_dir).experiment())
 
     from dpdl.studies.one_run import OneRun
     from dpdl.training.extend import price
@@ -167,7 +181,19 @@ def resume(
     p = replan(run_dir, progress=not quiet, rounds=rounds)
     if rounds is not None and os.environ.get("RANK", "0") == "0":
         click.echo(price(p, run_dir), err=True)
-    _perform(OneRun(p, run_dir, placement, formats, again=True), as_json, quiet)
+    one = OneRun(p, run_dir, placement, formats, again=True, ledger=ledger)
+    _perform(one, as_json, quiet)
+
+
+def _check_ledger(ledger: Path | None, experiment: Experiment) -> None:
+    """Refuse a ledger that is not there, or that has nothing to account for, before all else."""
+    from dpdl.folder.data_ledger_place import check_randomness, ledger_folder
+
+    if ledger is None:
+        return
+    check_randomness(experiment.resolved())
+    if os.environ.get("RANK", "0") == "0":  # nobody else needs it
+        ledger_folder(ledger)
 
 
 def _perform(
@@ -176,16 +202,24 @@ def _perform(
     from dpdl.cli.show import show_result
     from dpdl.training.progress import RunProgress
 
+    for known in one.disclosures():
+        click.echo(known, err=True)
     with RunProgress(one.plan, hidden=quiet) as progress:
-        result = one.perform(progress, record)
+        result = one.perform(progress, record, warn=_warn)
     if result is None:  # another process speaks
         return
     if as_json:
         print_json(result.summary)
     else:
         show_result(result, one.picture)
+        if spent := one.spending():
+            click.echo(spent)
     one.draw(result)
     if one.picture is None:
         click.echo(left_out("The picture of the curves was"), err=True)
     if result.stopped:
         raise PrivacyRefused(result.stopped)
+
+
+def _warn(sentence: str) -> None:
+    click.echo(sentence, err=True)

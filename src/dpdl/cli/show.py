@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
 from dpdl.cli.tables import FittingTable
+from dpdl.terminal import Console
 from dpdl.training.progress import Pace, TerminalLine, number, shown_epsilon
-from dpdl.training.train import Result
+from dpdl.training.result import Result
 
 
 @contextmanager

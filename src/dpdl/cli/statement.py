@@ -29,7 +29,7 @@ def statement(run_dir: Path, form: str | None, out: Path | None, as_json: bool) 
 
     One page for those who must decide.
     """
-    from dpdl.report.statement_page import write_statement
+    from dpdl.pages.statement_page import write_statement
 
     made = write_statement(run_dir, form, out)
     if as_json:

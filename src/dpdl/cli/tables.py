@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import final
 
 from rich.box import HEAVY_HEAD, SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from dpdl.terminal import Console
 
 Cell = str | Text
 """A text is shown as it is; a `Text` may have colours."""

@@ -90,9 +90,8 @@ def theory(run_dir: Path | None, as_json: bool, **options: Any) -> None:
 
 def _show(letters: Letters, result: Explained) -> None:
     """Conditions, terms, verdict and notes for a person."""
-    from rich.console import Console
-
     from dpdl.cli.tables import FittingTable
+    from dpdl.terminal import Console
     from dpdl.theory import TERMS
 
     q, console = letters, Console()

@@ -143,9 +143,8 @@ def _plan(e: Experiment, work: float, as_json: bool, quiet: bool) -> None:
 
 def show_plan(plan: Sequence[Schedule], e: Experiment) -> None:
     """Rounds and batches with the noise that the budget needs, cheapest first."""
-    from rich.console import Console
-
     from dpdl.cli.tables import FittingTable
+    from dpdl.terminal import Console
 
     console = Console()
     title = f"Noise at epsilon {e.epsilon:g}, delta {e.delta:g}, {e.threat}"
@@ -171,10 +170,9 @@ def show_plan(plan: Sequence[Schedule], e: Experiment) -> None:
 
 def show(result: SearchResult) -> None:
     """The best five trials, how to use the best, and the warning."""
-    from rich.console import Console
-
     from dpdl.cli.tables import FittingTable
     from dpdl.folder.scored import label_of, show_score
+    from dpdl.terminal import Console
 
     console = Console()
     count = f"best of {len(result.trials)} trials"

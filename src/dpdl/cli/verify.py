@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpdl.cli.common import json_option, print_json, run_argument
+from dpdl.text import plain
 
 if TYPE_CHECKING:
     from dpdl.folder.verify import Finding, Verdict
@@ -37,8 +38,8 @@ def verify(run_dir: Path, as_json: bool) -> None:
 def _show(verdict: Verdict) -> None:
     for finding in verdict.checks:
         both = finding.name in verdict.all.reported or finding.agrees is False
-        click.echo(f"{STATES[finding.agrees]:8} {_line(finding, both)}")
-    click.echo(f"Head of the ledger: {verdict.ledger_head}")
+        click.echo(f"{STATES[finding.agrees]:8} {_one_line(_line(finding, both))}")
+    click.echo(f"Head of the ledger: {_one_line(verdict.ledger_head)}")
     agrees = "agrees" if verdict.agrees else "does NOT agree"
     click.echo(f"The ledger {agrees} with the report.")
 
@@ -49,6 +50,11 @@ def _line(finding: Finding, both: bool) -> str:
     if both:
         return f"{finding.name:34} reported {reported}   recomputed {recomputed}"
     return f"{finding.name:34} {reported}"
+
+
+def _one_line(text: str) -> str:
+    """What a file says cannot look like a line of ours."""
+    return plain(text).replace("\n", r"\n")
 
 
 def _text(value: Json) -> str:

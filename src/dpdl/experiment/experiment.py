@@ -22,7 +22,7 @@ from dpdl.experiment.options import (
     of_object,
     options_of,
 )
-from dpdl.experiment.presets import PRESETS, defaults_for
+from dpdl.experiment.presets import CENTRE_NOISE, PRESETS, defaults_for
 from dpdl.experiment.shared import LATER, SHARED, Shared
 from dpdl.experiment.sites import at_sites, check_sites
 from dpdl.options import Value, checked, option
@@ -119,11 +119,17 @@ class Experiment(Shared):
             return self.options.get(name)
 
     def __post_init__(self) -> None:
+        _check_named(self)
         for name, f in SHARED.items():
             object.__setattr__(self, name, checked(f, getattr(self, name)))
         object.__setattr__(self, "options", accepted(self.algorithm, self.options))
         threat(self.threat)
         check_sites(self)
+        if self.rate is not None and self.sampling == "fixed":
+            raise InputError(
+                "rate needs sampling 'poisson': with 'fixed', batches have one size."
+            )
+        _check_centre(self)
         if self.noise == "none" and self.sigma is not None:
             raise InputError(
                 "noise 'none' and a fixed sigma exclude each other; give one of them."
@@ -145,6 +151,10 @@ class Experiment(Shared):
             for name, value in shared.items()
             if name in SHARED and getattr(e, name) is None
         }
+        if e.centre is not None and e.centre_noise is None:
+            missing["centre_noise"] = CENTRE_NOISE
+        if e.rate is not None:
+            missing.pop("batch", None)  # it follows from the records
         own = defaults(e.algorithm, e.dataset, e.graph, e.noise) | dict(e.options)
         for name in options_of(e.algorithm):
             if name not in own:
@@ -189,6 +199,33 @@ class Experiment(Shared):
         if not isinstance(content, dict):
             raise InputError(f"{where or 'An experiment'} must be an object.")
         return from_mapping(content)
+
+
+WRITTEN = (str, int, float, list, tuple, dict, type(None))
+"""What a file or a command line can say."""
+GIVEN: Mapping[str, str] = {
+    "dataset": "data",
+    **{name: name for name in ("model", "graph", "loss", "score")},
+}
+"""Options whose value is a name, and the arguments of `dpdl.train` that take an object instead."""
+
+
+def _check_named(e: Experiment) -> None:
+    """Refuse an object where its name is expected, and say where to give it."""
+    for name, argument in GIVEN.items():
+        value = getattr(e, name)
+        if not isinstance(value, WRITTEN):
+            kind = type(value).__name__
+            raise InputError(
+                f"{name} must be a name, not of type {kind}; give the object itself as "
+                f"dpdl.train(experiment, {argument}=...)."
+            )
+
+
+def _check_centre(e: Experiment) -> None:
+    """Refuse noise of a centre that there is not."""
+    if e.centre is None and e.centre_noise is not None:
+        raise InputError("centre_noise is the noise of a centre: add centre 'private'.")
 
 
 def from_mapping(values: Mapping[str, object]) -> Experiment:

@@ -12,7 +12,8 @@ def datasets() -> list[str]:
 
 def models() -> list[str]:
     """Models that have a name; a test holds them to `dpdl.tasks.models`."""
-    return ["cnn", "lenet", "mlp", "scatter-cnn", "scatter-linear"]
+    on_features = "patch-linear", "scatter-cnn", "scatter-linear"
+    return ["cnn", "deep-patch-linear", "lenet", "mlp", *on_features]
 
 
 def losses() -> list[str]:

@@ -17,6 +17,9 @@ _BY_DATASET: Mapping[str, Mapping[str, Value]] = {
 }
 _SMALL: Mapping[str, Value] = {"model": "mlp", "batch": 32, "lr": 0.1, "clip": 1.0}
 
+CENTRE_NOISE = 20.0
+"""The noise multiplier of a centre: little beside that of the rounds, for thousands of records."""
+
 PRESETS: Mapping[str, Mapping[str, Value]] = {
     # What the authors' public code does differently from the paper. Not differentially private.
     "as-published": {

@@ -9,6 +9,7 @@ from dpdl.experiment import names
 from dpdl.options import (
     ABOVE_ZERO,
     AT_LEAST_ONE,
+    RATE,
     SEED,
     SHARE,
     Range,
@@ -23,11 +24,14 @@ class Shared:
     """The shared options; None stands for the default of this data set and noise rule."""
 
     dataset: str = option(
-        "mnist", "data set", names=names.datasets, also="PATH.npz or module:function"
+        "mnist",
+        "data set",
+        names=names.datasets,
+        also="PATH.npz, PATH.csv or module:function",
     )
     sites: tuple[str, ...] | None = option(
         None,
-        "the records of every agent in a place of its own, PATH.npz or module:function, "
+        "the records of every agent in a place of its own, PATH.npz, PATH.csv or module:function, "
         "in the order of the agents, instead of one data set that is divided",
     )
     shape: str | None = option(
@@ -63,12 +67,24 @@ class Shared:
     )
     model: str | None = option(
         None,
-        "model; the two scatter models are a linear layer and a small convolutional "
-        "network on fixed wavelet features; a class of your own is called without "
-        "arguments",
+        "model; scatter models are small ones on fixed wavelet features, patch models on "
+        "answers to fixed patches; a class of your own is called without arguments",
         names=names.models,
         also="or module:Class",
         by="data set",
+    )
+    centre: str | None = option(
+        None,
+        "'private': features are taken from their mean, which is released once, with noise, "
+        "before the first round; for models that are linear in fixed features",
+        names=("private",),
+    )
+    centre_noise: float | None = option(
+        None,
+        "noise multiplier of that release, as the accountant counts it; an agent adds as much "
+        "as that takes",
+        check=ABOVE_ZERO,
+        by="centre",
     )
     graph: str = option(
         "ring",
@@ -110,6 +126,13 @@ class Shared:
         check=AT_LEAST_ONE,
         search=Range(16, 512, log=True),
         by="data set",
+    )
+    rate: float | None = option(
+        None,
+        "share of the declared records of every agent that is expected in a batch, instead "
+        "of one size for all; B is then so much of the mean of the declared numbers",
+        check=RATE,
+        search=Range(0.01, 0.5, log=True),
     )
     sampling: str = option(
         "poisson",
@@ -228,5 +251,8 @@ LATER = (
     "loss",
     "score",
     "stop_after_stalled",
+    "rate",
+    "centre",
+    "centre_noise",
 )
 """Options that are written only where they are set, so that other files look as they always did."""

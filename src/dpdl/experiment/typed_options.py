@@ -31,11 +31,14 @@ ScoreName = Literal[
 ]
 ModelName = Literal[
     "cnn",
+    "deep-patch-linear",
     "lenet",
     "mlp",
+    "patch-linear",
     "scatter-cnn",
     "scatter-linear",
 ]
+CentreName = Literal["private",]
 GraphName = Literal[
     "bipartite",
     "bipartite-hub",
@@ -64,16 +67,21 @@ PartitionName = Literal[
 AlgorithmName = Literal[
     "async-dpsgd",
     "cga",
+    "concord",
+    "corn-dsgd",
     "d-psgd",
     "decor",
     "dfedsam",
     "dmsgd",
+    "dp-admm",
     "dp-cga",
     "dp-dmsgd",
     "dp-dpsgd",
     "dp-netfleet",
     "dpdl",
     "dpdl-sound",
+    "epidemic",
+    "exact-diffusion",
     "gradient-tracking",
     "gut",
     "momentum-tracking",
@@ -81,6 +89,7 @@ AlgorithmName = Literal[
     "net-fleet",
     "ngm",
     "pdsl",
+    "porter",
     "qg-momentum",
 ]
 SamplingName = Literal[
@@ -123,6 +132,12 @@ CosineName = Literal[
     "tensor",
     "vector",
 ]
+LrScheduleName = Literal[
+    "constant",
+    "cosine",
+    "linear",
+    "steps",
+]
 NoiseSplitName = Literal[
     "calibrated",
     "equal",
@@ -137,11 +152,12 @@ class ExperimentOptions(TypedDict, total=False):
     """What `Experiment(...)` takes: the shared options, then those of algorithms."""
 
     dataset: DatasetName | str
-    """data set (PATH.npz or module:function) [default 'mnist']"""
+    """data set (PATH.npz, PATH.csv or module:function) [default 'mnist']"""
 
     sites: Sequence[str] | None
-    """the records of every agent in a place of its own, PATH.npz or module:function, in
-    the order of the agents, instead of one data set that is divided [default None]"""
+    """the records of every agent in a place of its own, PATH.npz, PATH.csv or
+    module:function, in the order of the agents, instead of one data set that is divided
+    [default None]"""
 
     shape: str | None
     """shape of a record at sites, such as 30 or 1,28,28; without it, records look like
@@ -167,9 +183,18 @@ class ExperimentOptions(TypedDict, total=False):
     """what models are tested by (or module:function) [default by predict]"""
 
     model: ModelName | str | None
-    """model; the two scatter models are a linear layer and a small convolutional
-    network on fixed wavelet features; a class of your own is called without arguments
-    (or module:Class) [default by data set]"""
+    """model; scatter models are small ones on fixed wavelet features, patch models on
+    answers to fixed patches; a class of your own is called without arguments (or
+    module:Class) [default by data set]"""
+
+    centre: CentreName | None
+    """'private': features are taken from their mean, which is released once, with
+    noise, before the first round; for models that are linear in fixed features [default
+    None]"""
+
+    centre_noise: float | None
+    """noise multiplier of that release, as the accountant counts it; an agent adds as
+    much as that takes [default by centre]"""
 
     graph: GraphName | str
     """graph (or a file with edges or an adjacency matrix) [default 'ring']"""
@@ -205,6 +230,11 @@ class ExperimentOptions(TypedDict, total=False):
     batch: int | None
     """expected batch size B of every agent, who gets at least so many records [default
     by data set]"""
+
+    rate: float | None
+    """share of the declared records of every agent that is expected in a batch, instead
+    of one size for all; B is then so much of the mean of the declared numbers [default
+    None]"""
 
     sampling: SamplingName
     """how batches are drawn; 'poisson': every record takes part with probability B /
@@ -285,8 +315,18 @@ class ExperimentOptions(TypedDict, total=False):
     alpha: float
     """dpdl, dpdl-sound: weight of the calibration [default by graph]"""
 
-    correlation: float
-    """decor: noise c that cancels on a link, over the agent's own [default 3.0]"""
+    consensus: float
+    """porter: consensus step gamma: share of the way to the neighbours' mean [default
+    0.5]"""
+
+    consensus_steps: int
+    """concord: most exchanges of a round; refused where the exact mean takes more
+    [default 64]"""
+
+    correlation: float | None
+    """concord: noise c that cancels between two agents with a secret, over the agent's
+    own [default by graph of secrets]. decor: noise c that cancels on a link, over the
+    agent's own [default 3.0]"""
 
     cosine: CosineName
     """dpdl, dpdl-sound: one cosine for the whole vector, or one per parameter tensor
@@ -295,8 +335,19 @@ class ExperimentOptions(TypedDict, total=False):
     data_share: float
     """ngm: share a of the gradients on the neighbours' data [default 0.5]"""
 
+    fanout: int
+    """epidemic: neighbours s that every agent draws in a round [default 2]"""
+
     gossip_steps: int | None
     """muffliato: gossip steps K of a round [default by spectral gap]"""
+
+    horizon: int
+    """corn-dsgd: rounds K of mixing after which the least noise shall be left [default
+    1]"""
+
+    lazy: bool
+    """exact-diffusion: whether to mix with (I + W) / 2 (exact diffusion) or with W
+    (D^2) [default True]"""
 
     local_steps: int
     """dfedsam, dp-netfleet, net-fleet: rounds tau from one exchange to the next
@@ -311,17 +362,24 @@ class ExperimentOptions(TypedDict, total=False):
     lr_decay_every: int
     """all: rounds between two such factors [default 30]"""
 
+    lr_schedule: LrScheduleName
+    """all: how the step size goes down; 'linear' and 'cosine': to 0 over all rounds;
+    'steps': by lr_decay [default 'steps']"""
+
     margin: float
     """cga, dp-cga: least multiplier of a neighbour's gradient [default 0.5]"""
 
     momentum: float
     """cga, dfedsam, dmsgd, dp-cga, dp-dmsgd, dpdl, dpdl-sound, momentum-tracking, ngm,
-    pdsl: momentum beta [default 0.7]. d-psgd, decor, dp-dpsgd: momentum beta [default
-    0.0]. qg-momentum: momentum beta [default 0.9]"""
+    pdsl: momentum beta [default 0.7]. concord, qg-momentum: momentum beta [default
+    0.9]. corn-dsgd, d-psgd, decor, dp-dpsgd: momentum beta [default 0.0]"""
 
     noise_split: NoiseSplitName
     """dpdl-sound: 'calibrated' gives less noise to the answers that the update weighs
     more, at the same epsilon [default 'equal']"""
+
+    penalty: float
+    """dp-admm: penalty kappa of the disagreement, times the step size [default 0.5]"""
 
     permutations: int
     """pdsl: orders of the neighbours that are tried [default 8]"""
@@ -332,6 +390,14 @@ class ExperimentOptions(TypedDict, total=False):
 
     sam_radius: float
     """dfedsam: length rho of the ascent step [default 0.01]"""
+
+    secrets: str | None
+    """concord: pairs that have a secret: complete, links or regular:K [default by
+    number of agents]"""
+
+    signs: bool
+    """porter: whether differences leave as signs and sizes, or as they are [default
+    True]"""
 
     tracking: float
     """gut: share mu of the last correction that is added to a step [default 0.1].

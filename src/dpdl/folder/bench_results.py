@@ -76,6 +76,9 @@ class TimeShares(Record):
     noise: float
     exchange: float
     other: float
+    secrets: float | None = (
+        absent()
+    )  # noise that pairs of agents share; the oldest lines have none
 
 
 @final

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from dpdl.bounds import whole_in
 from dpdl.errors import InputError
 from dpdl.folder.files import write
 from dpdl.foreign import read_json
 from dpdl.paper.cells import CellRecord
 from dpdl.privacy.epsilon import Epsilon
 from dpdl.records import FORMAT, Json, Record, absent
+from dpdl.text import shown
 
 EAVESDROPPER = "eavesdropper"
 
@@ -80,6 +82,13 @@ class CellResult(CellRecord):
     runs: Mapping[str, SeedResult]  # by seed
     settings: Mapping[str, Json]  # the experiment, without its seed
     note: str | None = absent()  # written by a person
+
+    def __post_init__(self) -> None:
+        for seed in self.runs:
+            if whole_in(seed) is None:
+                raise InputError(f"runs must be by seed, not by {shown(seed)}.")
+        if not self.runs:
+            raise InputError("runs must hold at least one seed.")
 
 
 def in_order(runs: Mapping[str, SeedResult]) -> dict[str, SeedResult]:

@@ -1,6 +1,7 @@
 """Metrics for other programs.
 
-A CSV table, or TensorBoard's event files, while a run goes on or afterwards.
+A CSV table, or TensorBoard's event files, while a run goes on or afterwards; and trackers of
+experiments, which are told about a run while it goes on.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -17,10 +20,13 @@ from dpdl.folder import files, names
 from dpdl.folder.metrics import Metrics
 from dpdl.folder.run_folder import RunFolder
 from dpdl.folder.tensorboard import EventLog
+from dpdl.folder.tracked import TrackerSink, Warn
 from dpdl.records import JsonObject
+from dpdl.trackers import TRACKERS, Trackers, require
+from dpdl.trackers.base import Environment, Outcome
 
 FORMATS = {"csv": names.METRICS_TABLE, "tensorboard": names.TENSORBOARD}
-"""Where in a run folder each one is."""
+"""Files that we write ourselves, and where in a run folder each one is."""
 
 
 class Sink(Protocol):
@@ -64,12 +70,28 @@ class Table:
 
 
 class Tracker:
-    """Watches a run and writes what it measures, in some formats."""
+    """Watches a run and writes what it measures, in some formats, and tells some trackers.
 
-    def __init__(self, run: Path, formats: Sequence[str]) -> None:
+    A file that cannot be written ends the run; a tracker that fails does not, and `warn` is given
+    a sentence. Whoever makes one calls `finish` or `close` in the end.
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        formats: Sequence[str],
+        warn: Warn = warnings.warn,
+        environment: Environment = os.environ,
+        trackers: Trackers = TRACKERS,
+    ) -> None:
         self._run = run
-        self._formats = formats
+        self._formats = [name for name in formats if name in FORMATS]
         self._sinks: list[Sink] | None = None
+        self._told = [
+            TrackerSink(name, trackers[name], run, environment, warn)
+            for name in formats
+            if name in trackers
+        ]
 
     def __call__(self, t: int, metrics: Metrics | None) -> None:
         """One round is done.
@@ -80,19 +102,28 @@ class Tracker:
             return
         rows = [scalars(metrics.to_json())]
         if self._sinks is None:
-            self._sinks = [
+            files = [
                 _sink(name, self._run, self._run / FORMATS[name])
                 for name in self._formats
             ]
+            self._sinks = [*files, *self._told]
             rows = _rows(self._run)
         for sink in self._sinks:
             sink.add(rows)
 
     def finish(self) -> None:
-        """Write what the run folder has if no round was left to watch."""
+        """The run has ended: all has been said, also if no round was left to watch."""
         if self._sinks is None:
             for name in self._formats:
                 export(self._run, name)
+            for sink in self._told:
+                sink.add(_rows(self._run))
+        self.close(Outcome.FINISHED)
+
+    def close(self, outcome: Outcome) -> None:
+        """This process does no more for the run; a tracker that was told anything is told that."""
+        for sink in self._told:
+            sink.close(outcome)
 
 
 def export(run: Path, name: str, out: Path | None = None) -> Path:
@@ -112,14 +143,21 @@ def export(run: Path, name: str, out: Path | None = None) -> Path:
     return path
 
 
-def formats_in(text: str | None) -> list[str]:
-    """The formats in a list with commas."""
+def formats_in(text: str | None, environment: Environment = os.environ) -> list[str]:
+    """The formats and trackers in a list with commas; a tracker must be installed."""
     words = [] if text is None else text.split(",")
-    return list(dict.fromkeys(checked(word.strip()) for word in words))
+    found = list(dict.fromkeys(word.strip() for word in words))
+    for name in found:
+        if name not in (*FORMATS, *TRACKERS):
+            raise unknown("format", name, (*FORMATS, *TRACKERS))
+    for name in found:
+        if name in TRACKERS:
+            require(name, environment)
+    return found
 
 
 def checked(name: str) -> str:
-    """A format that there is."""
+    """A format that we write ourselves."""
     if name not in FORMATS:
         raise unknown("format", name, FORMATS)
     return name

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpdl.errors import InputError, reason
+from dpdl.folder import names
 from dpdl.foreign import read_json
 from dpdl.records import Record, written
 
@@ -66,3 +67,14 @@ def refusing(what: str, path: Path) -> Iterator[None]:
         raise InputError(
             f"{what} {str(path)!r} cannot be written: {reason(failure)}."
         ) from failure
+
+
+def among_runs(name: str) -> Path:
+    """Where a picture goes unless a file is named: the folder of all runs, which is made.
+
+    What a command writes on its own is all there, and nothing of it beside a person's own files.
+    """
+    path = Path(names.RUNS) / name
+    with refusing("Picture", path):
+        path.parent.mkdir(exist_ok=True)
+    return path

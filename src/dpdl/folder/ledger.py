@@ -32,6 +32,7 @@ from dpdl.folder.ledger_lines import (
     FORMAT,
     OPTIONS,
     START,
+    ChargedCentre,
     ChargedRound,
     Header,
     Line,
@@ -40,7 +41,7 @@ from dpdl.folder.ledger_lines import (
 )
 from dpdl.foreign import read_bytes
 from dpdl.planning.public_plan import PublicPlan
-from dpdl.privacy.threats import DEFAULT_THREATS, threat
+from dpdl.privacy.threats import threat
 from dpdl.records import Json
 from dpdl.text import VALUE
 
@@ -50,7 +51,7 @@ LEDGER = names.LEDGER
 def header(p: PublicPlan) -> Header:
     """The mechanism of every agent, and all options that change what leaves."""
     e, model, factors = p.experiment, p.privacy, p.noise_factors
-    listeners = dict.fromkeys([*DEFAULT_THREATS, threat(e.threat)])
+    listeners = model.listeners(threat(e.threat))
     return Header(
         ledger=FORMAT,
         version=__version__,
@@ -77,6 +78,7 @@ class Ledger:
         self._plan = plan
         self._repeatable = repeatable
         self._left: set[int] = set()
+        self.centres = 0  # how often the centre of features has left
         self.head = START
 
     def open(self, done: int) -> int:
@@ -90,6 +92,7 @@ class Ledger:
         content = read(self._path)
         self.head = content.head
         self._left = {entry.round for entry in content.entries}
+        self.centres = content.centre_lines
         rounds = self._plan.experiment.rounds
         if content.format < FORMAT:
             self._add(replace(header(self._plan), above=content.sha256), durable=True)
@@ -110,6 +113,14 @@ class Ledger:
         self._left.add(t)
         # fsync: losing this line would under-count epsilon.
         self._add(line, durable=not self._repeatable)
+
+    def debit_centre(self) -> None:
+        """The centre of all features is about to leave."""
+        self._add(
+            ChargedCentre(again=True if self.centres else None),
+            durable=not self._repeatable,
+        )
+        self.centres += 1
 
     def _add(self, line: Line, durable: bool) -> None:
         with self._path.open("ab") as file:

@@ -11,6 +11,7 @@ from pathlib import Path
 from dpdl.errors import InputError, reason
 from dpdl.folder.ledger_lines import (
     START,
+    ChargedCentre,
     ChargedRound,
     Header,
     Line,
@@ -36,6 +37,7 @@ class LedgerContent:
     size: int  # bytes up to the end of the last whole line
     sha256: str  # of these bytes
     closed: bool  # whether the last whole line has its end
+    centre_lines: int = 0  # how often the centre of features left
 
     @property
     def format(self) -> int:
@@ -46,6 +48,14 @@ class LedgerContent:
     def last(self) -> int:
         """The last round that left."""
         return max((entry.round for entry in self.entries), default=0)
+
+    @property
+    def centres(self) -> int:
+        """How often a centre is charged, at least once where there is to be one.
+
+        With reproducible randomness it leaves again with the same bytes, and counts once.
+        """
+        return 1 if self.header.repeatable else max(1, self.centre_lines)
 
     def charged(self, done: int | None = None) -> int:
         """How many rounds are charged, or will still be when the run goes on after round `done`.
@@ -97,6 +107,7 @@ class _Reader:
         self._entries: list[ChargedRound] = []
         self._rounds: int | None = None
         self._breaks: list[int] = []
+        self._centres = 0
         self._head = START
         self._above = hashlib.sha256()
 
@@ -109,6 +120,8 @@ class _Reader:
             raise InputError("It comes before any header.")
         elif isinstance(line, ChargedRound):
             self._entries.append(line)
+        elif isinstance(line, ChargedCentre):
+            self._centres += 1
         else:
             self._rounds = line.rounds
         if not self._follows(line):
@@ -131,6 +144,7 @@ class _Reader:
             size=self.size,
             sha256=self._above.hexdigest(),
             closed=closed,
+            centre_lines=self._centres,
         )
 
     def _take_header(self, found: Header) -> None:

@@ -98,14 +98,18 @@ def model_of(header: Header, rounds: int) -> PrivacyModel:
 
 def listeners_of(header: Header) -> list[Threat]:
     """Those against whom a run says something."""
-    return list(dict.fromkeys([*DEFAULT_THREATS, threat(header.threat)]))
+    asked = threat(header.threat)
+    if header.rounds is None:  # format 1 does not say which options the algorithm had
+        return list(dict.fromkeys([*DEFAULT_THREATS, asked]))
+    return model_of(header, header.rounds).listeners(asked)
 
 
 def cost(content: LedgerContent) -> dict[str, float]:
     """The largest epsilon over the agents, per threat; infinity where nothing bounds it."""
     if content.rounds is None:
         return _by_stated_sigma(content)
-    model, rounds = model_of(content.header, content.rounds), content.charged()
+    model = replace(model_of(content.header, content.rounds), centres=content.centres)
+    rounds = content.charged()
     return {t.key: model.worst(t, rounds) for t in listeners_of(content.header)}
 
 

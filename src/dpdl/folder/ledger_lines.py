@@ -5,6 +5,7 @@ Each is a JSON object and has the hash of the line before it under `prev`:
     {"ledger": 2, ...}   a header: the mechanism of the rounds that follow, and how many are planned
     {"round": 7}         round 7 left; "agents" says whom it is charged to if not all, "again" that
                          it had left before
+    {"centre": 1}        the centre of all features left, which no round counts; "again" as above
     {"rounds": 40}       from here on the run was to have 40 rounds
 
 Format 1 had no hashes; a run that was begun with it goes on after a header of format 2, which has
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, final
 
+from dpdl.bounds import check_size, count
 from dpdl.errors import InputError
 from dpdl.privacy.releases import Release
 from dpdl.records import Json, JsonObject, Record, absent
@@ -78,6 +80,13 @@ class Header(Record):
             raise InputError(
                 f"Format {self.ledger} is that of another version of dpdl."
             )
+        for name in ("sigma", "delta", "clip", "batch", "parameters"):
+            check_size(name, getattr(self, name) or 0)
+        agents = range(len(self.records))
+        if not agents or len(self.neighbours) != len(agents):
+            raise InputError("records and neighbours must be those of the same agents.")
+        if not all(j in agents for around in self.neighbours for j in around):
+            raise InputError(f"neighbours must be agents, from 0 to {len(agents) - 1}.")
         missing = [name for name in LATER if getattr(self, name) is None]
         if self.ledger == FORMAT and missing:
             raise InputError(f"A header of format {FORMAT} needs {missing[0]!r}.")
@@ -108,6 +117,19 @@ class ChargedRound(Record):
     again: Literal[True] | None = absent()  # it had left before
     prev: str | None = absent()
 
+    def __post_init__(self) -> None:
+        count("rounds", self.round)
+
+
+@final
+@dataclass(frozen=True)
+class ChargedCentre(Record):
+    """The centre of all agents' features left, before the first round."""
+
+    centre: Literal[1] = 1
+    again: Literal[True] | None = absent()
+    prev: str | None = absent()
+
 
 @final
 @dataclass(frozen=True)
@@ -118,7 +140,7 @@ class PlannedRounds(Record):
     prev: str | None = absent()
 
 
-Line = Header | ChargedRound | PlannedRounds
+Line = Header | ChargedRound | ChargedCentre | PlannedRounds
 
 
 def line_of(content: Json) -> Line:
@@ -129,6 +151,8 @@ def line_of(content: Json) -> Line:
         return _header(content)
     if "round" in content:
         return ChargedRound.from_json(content)
+    if "centre" in content:
+        return ChargedCentre.from_json(content)
     if "rounds" in content:
         return PlannedRounds.from_json(content)
     raise InputError("A line must be a header or a round.")

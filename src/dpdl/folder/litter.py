@@ -20,9 +20,11 @@ DRAWING = 60.0
 
 
 def sweep_run(folder: Path) -> None:
-    """Remove what a killed process left in the folder of a run, and in its recording."""
+    """Remove what a killed process left in the folder of a run, and in those inside it."""
     _sweep(folder, names.is_of_run)
     _sweep(folder / names.RECORDING, names.is_of_recording)
+    for tracker in (names.WANDB, names.MLFLOW, names.TRACKIO):
+        _sweep(folder / tracker, names.is_of_tracker)
 
 
 def sweep_study(folder: Path) -> None:

@@ -7,7 +7,7 @@ process or a seed is made by a function.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 Test = Callable[[str], bool]
 """Whether a name is one of some."""
@@ -27,6 +27,11 @@ TIMING = "timing.json"
 TRAINING_CURVES = "training.png"
 METRICS_TABLE = "metrics.csv"
 TENSORBOARD = "tensorboard"
+WANDB = "wandb"
+MLFLOW = "mlflow"
+TRACKIO = "trackio"
+TRACKED = "tracked.json"
+"""In the folder of a tracker: what it calls the run, and how far it knows it."""
 AUDIT = "audit.json"
 """In a run: what `dpdl audit` certified. In its attack: what stands beside membership inference."""
 REPORT = "report.html"
@@ -35,13 +40,28 @@ STATEMENT = "statement.html"
 RECORDING = "recording"
 ATTACK = "attack"
 
+# ------------------------------------------------------------------ the ledger of a data set
+DATA_LEDGER = "ledger.sqlite"
+DATA_LEDGER_FOLDER = ".dpdl-ledger"
+"""What the folder of a ledger is called, after the name of the data."""
+LEDGER_NOTE = "data-ledger.json"
+"""In a run: which ledger its rounds are debited in."""
+
 # ------------------------------------------------------------------ an exported model
 MODEL = "model"
 """In a run: what `dpdl export --to model` writes."""
 PARAMETERS = "model.safetensors"
 MODEL_CARD = "README.md"
 LOADER = "load_model.py"
-SCATTERING = "scattering.py"
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "scattering": ("scattering.py",),
+    "patches": ("patches.py", "patches.npz", "directions.py"),
+    "deep_patches": (
+        *("deep_patches.py", "deep_patches.npz"),
+        *("patches.py", "patches.npz", "directions.py"),
+    ),
+}
+DIRECTIONS = "directions.py"
 """The fixed features, where the model takes them."""
 
 # ------------------------------------------------------------------ a recording
@@ -98,24 +118,34 @@ def recorded_round(t: int, batch: int | None = None, later: bool = False) -> str
 
 def round_recorded_in(name: str) -> tuple[int, int | None] | None:
     """The round, and the size of batches, of a recorded file; None for a round played after."""
-    stem = name.removesuffix(".safetensors")
-    if stem.endswith("-after"):
+    found = _recorded(name)
+    if found is None or found["after"]:
         return None
-    t, _, size = stem.partition("-b")
-    return int(t), int(size) if size else None
+    return int(found["t"]), int(found["size"]) if found["size"] else None
+
+
+def _recorded(name: str) -> re.Match[str] | None:
+    number = "[0-9]{1,18}"  # fits into a machine's word
+    form = rf"(?P<t>[0-9]{{6,18}})(-b(?P<size>{number}))?(?P<after>-after)?"
+    return re.fullmatch(rf"{form}\.safetensors", name)
 
 
 def is_of_run(name: str) -> bool:
     """Whether a process that trains writes a file of this name into the folder of its run."""
-    whole = (EXPERIMENT, METRICS, LEDGER, PARTITION, STATE, SUMMARY, TIMING)
+    facts = (EXPERIMENT, LEDGER, LEDGER_NOTE, PARTITION)
+    whole = (*facts, METRICS, STATE, SUMMARY, TIMING)
     state = re.fullmatch(r"state-\d+(\.before)?\.safetensors", name)
     return name in (*whole, TRAINING_CURVES) or state is not None
 
 
 def is_of_recording(name: str) -> bool:
     """Whether a process that records writes a file of this name into the folder of a recording."""
-    recorded = re.fullmatch(r"\d{6,}(-b\d+)?(-after)?\.safetensors", name)
-    return name in (PUBLIC_FACTS, RECORDED_ROUNDS) or recorded is not None
+    return name in (PUBLIC_FACTS, RECORDED_ROUNDS) or _recorded(name) is not None
+
+
+def is_of_tracker(name: str) -> bool:
+    """Whether we write a file of this name into the folder of a tracker; the others are its own."""
+    return name == TRACKED
 
 
 def is_of_study(name: str) -> bool:

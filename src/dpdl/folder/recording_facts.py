@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from dpdl.bounds import count
 from dpdl.errors import InputError
 from dpdl.folder import names
 from dpdl.records import Json, Record
+from dpdl.text import shown
 
 Link = tuple[int, int]
+MOST_SIDE = 10**6
+"""Numbers along a side of a record."""
 HOW = "record one with: dpdl run ... --record ROUNDS [--record-batches SIZES]"
 
 
@@ -34,6 +39,15 @@ class PublicFacts(Record):
     mean: tuple[float, ...]  # how pixels become numbers
     std: tuple[float, ...]
     parameters: Mapping[str, tuple[int, ...]]  # shapes by name
+
+    def __post_init__(self) -> None:
+        if not self.W or any(len(row) != len(self.W) for row in self.W):
+            raise InputError("W must have as many columns as rows, and at least one.")
+        if not all(math.isfinite(weight) for row in self.W for weight in row):
+            raise InputError("W must hold finite numbers.")
+        if not self.shape or not all(1 <= side <= MOST_SIDE for side in self.shape):
+            raise InputError(f"shape must be of sides from 1 to {MOST_SIDE}.")
+        count("classes", self.classes)
 
     @property
     def algorithm(self) -> str:
@@ -85,6 +99,11 @@ class RecordingIndex(Record):
     files: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()  # of the files, in bytes
     full: str | None = None  # the first file that did not fit
+
+    def __post_init__(self) -> None:
+        for name in self.files:
+            if not names.is_of_recording(name):
+                raise InputError(f"files names {shown(name)}, which is no recording.")
 
 
 def refuse_unrecorded(folder: Path) -> None:

@@ -20,6 +20,8 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from dpdl.foreign import read_bytes
+
 VERSION = b"brain.Event:2"
 CASTAGNOLI = 0x82F63B78
 
@@ -116,7 +118,7 @@ def frame(data: bytes) -> bytes:
 
 def records(path: Path) -> Iterator[bytes]:
     """The data of all frames of a file; one that a crash cut off is left out."""
-    content, start = path.read_bytes(), 0
+    content, start = read_bytes(path), 0
     while start + 8 <= len(content):
         (size,) = struct.unpack_from("<Q", content, start)
         if start + size + 16 <= len(content):

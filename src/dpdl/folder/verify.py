@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, final
 
@@ -41,6 +41,7 @@ from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import CLAIMED
 from dpdl.privacy.threats import threat
 from dpdl.records import Json, Record, written
+from dpdl.text import listed
 
 
 @final
@@ -129,7 +130,7 @@ def _stated(ledger: LedgerContent, e: Experiment, facts: RunFacts) -> Stated | N
     """
     header = ledger.header
     if ledger.rounds is not None:
-        model = model_of(header, ledger.rounds)
+        model = replace(model_of(header, ledger.rounds), centres=ledger.centres)
         simulated = header.repeatable
     else:
         graph = named_graph(facts)
@@ -225,8 +226,11 @@ def _rounds(
 ) -> Iterator[Finding]:
     """How far the run got, in every file that says so."""
     last, left = ledger.last, {entry.round for entry in ledger.entries}
-    missing = sorted(set(range(1, last + 1)) - left)
-    found = f"missing: {missing}" if missing else "all"
+    missing = _gaps(left)
+    if e.centre is not None:
+        times = f"{ledger.centre_lines} times"
+        yield Finding("centre in the ledger", ledger.centre_lines > 0, "once", times)
+    found = f"missing: {listed(missing)}" if missing else "all"
     yield Finding("rounds without a gap", not missing, f"1 to {last}", found)
     yield _same("rounds in summary.json", summary.rounds, last)
     metrics = RunFolder(run).metrics()
@@ -239,6 +243,16 @@ def _rounds(
     yield Finding("rounds in the checkpoint", agrees, saved, last)
     if ledger.rounds is not None:
         yield _same("rounds planned in experiment.json", e.rounds, ledger.rounds)
+
+
+def _gaps(rounds: Collection[int]) -> list[str]:
+    """The rounds that lack between 1 and the last, as `3` or `5 to 9`: there may be billions."""
+    found, before = [], 0
+    for t in sorted(rounds):
+        if t > before + 1:
+            found.append(f"{before + 1}" + (f" to {t - 1}" if t > before + 2 else ""))
+        before = t
+    return found
 
 
 def _effects(ledger: LedgerContent, stated: Stated | None) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.planning.privacy_model import PrivacyModel
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.limits import DELTA
 from dpdl.privacy.threats import Threat
 
@@ -70,6 +71,7 @@ def allowance(
     )
     first = Allowance(*min(found))
     if first.rounds < 1:
+        _refuse_beside(model, threat, first)
         cost = model.epsilon(first.agent, threat, 1, first.budget.delta)
         strictest = replace(model, delta=min(b.delta for b in budgets))
         needed = strictest.needed_sigma(min(budgets).epsilon, threat)
@@ -85,6 +87,17 @@ def allowance(
             f"{model.sigma:.4g} costs {price} against {threat}; {way}."
         )
     return first
+
+
+def _refuse_beside(model: PrivacyModel, threat: Threat, first: Allowance) -> None:
+    """Refuse what is released beside the rounds, if a budget does not afford that alone."""
+    alone = model.epsilon(first.agent, threat, 0, first.budget.delta)
+    if alone >= first.budget.epsilon:
+        raise PrivacyRefused(
+            f"Agent {first.agent} has a budget of epsilon = {first.budget.epsilon:g}, but "
+            f"that of the centre alone is {Epsilon(alone)} against {threat}; raise centre_noise, "
+            "or leave centre out."
+        )
 
 
 def _rounds(

@@ -7,16 +7,20 @@ object. No data and no torch are needed here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpdl import algorithms
 from dpdl.algorithms import Algorithm
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
+from dpdl.experiment.presets import CENTRE_NOISE
 from dpdl.graph import Graph
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.clip import Clip, PerChunk, PerSample, Unclipped
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.sampling import FixedSize, Poisson, Sampling
 from dpdl.privacy.theorem1 import Theorem1
+from dpdl.privacy.threats import threat
 
 
 def make_algorithm(e: Experiment) -> Algorithm:
@@ -40,9 +44,26 @@ def make_clip(e: Experiment) -> Clip:
 
 def make_sampling(e: Experiment, declared: Sequence[int]) -> Sampling:
     """How batches are drawn from agents that declare so many records."""
+    if e.rate is not None:
+        return _by_rate(e, e.rate, tuple(declared))
     assert e.batch
     kind = FixedSize if e.sampling == "fixed" else Poisson
     return kind(e.batch, tuple(declared))
+
+
+def _by_rate(e: Experiment, rate: float, declared: tuple[int, ...]) -> Poisson:
+    found = Poisson.at_rate(rate, declared)
+    if e.batch not in (None, found.batch_size):
+        raise InputError(
+            f"batch is {found.batch_size:,} where rate is {rate:g}, from the numbers of records "
+            f"that agents declare, not {e.batch:,}; leave one of the two out."
+        )
+    return found
+
+
+def with_batch(e: Experiment, sampling: Sampling) -> Experiment:
+    """The experiment with the batch that its rate stands for."""
+    return e if e.rate is None else replace(e, batch=sampling.batch_size)
 
 
 def make_privacy_model(
@@ -60,7 +81,10 @@ def make_privacy_model(
         relation = (
             "replace-one"  # whoever lets the accountant choose sigma must ask for it
         )
-    return PrivacyModel(algorithm, graph, mechanism, e.rounds, e.delta, size, relation)
+    model = PrivacyModel(algorithm, graph, mechanism, e.rounds, e.delta, size, relation)
+    if e.centre is None:
+        return model
+    return model.with_centre(e.centre_noise or CENTRE_NOISE, threat(e.threat))
 
 
 def make_theorem1(e: Experiment, model: PrivacyModel) -> Theorem1 | None:

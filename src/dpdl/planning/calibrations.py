@@ -22,21 +22,35 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-import math
 import os
 import platform
 import tempfile
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import final
 
 from dpdl import __version__
+from dpdl.errors import InputError
+from dpdl.foreign import read_json
 from dpdl.privacy import accounting, group, losses, renyi
-from dpdl.privacy.accounting import Step, calibrate, epsilon
+from dpdl.privacy.accounting import Beside, Step, calibrate, epsilon
+from dpdl.records import Json, JsonObject, Record
 
 OFF = "off"
 MOST = 2000
 """Entries that are kept; beyond it, the older half is removed."""
+
+
+@final
+@dataclass(frozen=True)
+class CalibrationEntry(Record):
+    """One file: what was asked, the noise multiplier that answers it, and a hash of both."""
+
+    about: Mapping[str, Json]
+    sigma: float
+    sha256: str
 
 
 def calibrations_dir() -> Path | None:
@@ -53,30 +67,50 @@ def calibrations_dir() -> Path | None:
 
 
 def calibrated(
-    target: float, delta: float, step: Step, rounds: int, relation: str
+    target: float,
+    delta: float,
+    step: Step,
+    rounds: int,
+    relation: str,
+    beside: Beside = (),
 ) -> float:
     """What `calibrate` returns, to the last bit; computed once on this machine."""
     folder = calibrations_dir()
     if folder is None:
-        return calibrate(target, delta, step, rounds, relation)
-    key = _key(target, delta, step, rounds, relation)
+        return calibrate(target, delta, step, rounds, relation, beside)
+    key = _key(target, delta, step, rounds, relation, beside)
     path = folder / f"{_hash(key)}.json"
     found = _read(path, key)
     if found is not None:
-        spent = epsilon([(replace(step, sigma=found), rounds)], delta, relation)
+        own = (replace(step, sigma=found), rounds)
+        spent = epsilon([own, *beside], delta, relation)
         if spent <= target:
             return found
-    sigma = calibrate(target, delta, step, rounds, relation)
+    sigma = calibrate(target, delta, step, rounds, relation, beside)
     with contextlib.suppress(OSError):
         _write(path, key, sigma)
     return sigma
 
 
-def _key(target: float, delta: float, step: Step, rounds: int, relation: str) -> str:
+def _key(
+    target: float,
+    delta: float,
+    step: Step,
+    rounds: int,
+    relation: str,
+    beside: Beside,
+) -> str:
     """All that the answer depends on, as JSON; floats are written with all their bits."""
     about = asdict(step)
     del about["sigma"]  # `calibrate` looks for it
-    asked = {"target": target, "delta": delta, "rounds": rounds, "relation": relation}
+    asked: JsonObject = {
+        "target": target,
+        "delta": delta,
+        "rounds": rounds,
+        "relation": relation,
+    }
+    if beside:
+        asked["beside"] = [[asdict(other), count] for other, count in beside]
     return json.dumps({**asked, **about, **computed_by()}, sort_keys=True)
 
 
@@ -100,12 +134,11 @@ def _hash(text: str) -> str:
 def _read(path: Path, key: str) -> float | None:
     """The noise multiplier of an entry; None: there is none, or it is not whole."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-        sigma, seal = content["sigma"], content["sha256"]
-    except (OSError, ValueError, KeyError, TypeError):
+        entry = CalibrationEntry.from_json(read_json(path))
+    except (OSError, ValueError, InputError):
         return None
-    whole = isinstance(sigma, float) and math.isfinite(sigma) and sigma > 0
-    return sigma if whole and seal == _seal(key, sigma) else None
+    whole = entry.sigma > 0 and entry.sha256 == _seal(key, entry.sigma)
+    return entry.sigma if whole else None
 
 
 def _seal(key: str, sigma: float) -> str:
@@ -115,11 +148,11 @@ def _seal(key: str, sigma: float) -> str:
 def _write(path: Path, key: str, sigma: float) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path.parent)
-    entry = {"about": json.loads(key), "sigma": sigma, "sha256": _seal(key, sigma)}
+    entry = CalibrationEntry(json.loads(key), sigma, _seal(key, sigma))
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(entry, file, indent=2)
+            json.dump(entry.to_json(), file, indent=2)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

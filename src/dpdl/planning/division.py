@@ -90,13 +90,13 @@ def _classes(e: Experiment, data: Dataset) -> np.ndarray:
 
 def divide(e: Experiment, y: np.ndarray, agents: int) -> Sequence[np.ndarray]:
     """The same for records of which only the labels are known."""
-    assert e.batch
+    least = 0 if e.rate is not None else e.batch or 0
     return partition(
         e.partition,
         y,
         agents,
         alpha=e.alpha_d,
-        least=max(FEWEST_RECORDS, e.batch),
+        least=max(FEWEST_RECORDS, least),
         seed=e.seed,
         classes_per_agent=e.classes_per_agent,
     )

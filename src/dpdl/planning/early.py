@@ -17,6 +17,7 @@ from dpdl.objects import load_object
 from dpdl.planning.budget import parse
 from dpdl.planning.build import make_algorithm
 from dpdl.tasks.data import check_name
+from dpdl.tasks.data.named import FILES
 
 OWN = "or your own as module:Class"
 OWN_FUNCTION = "or your own module:function"
@@ -50,7 +51,7 @@ def check_data(e: Experiment) -> None:
         return
     name = e.dataset
     check_name(name)
-    if name.endswith(".npz"):
+    if name.endswith(FILES):
         if not Path(name).expanduser().is_file():
             raise InputError(f"The data file {name} does not exist.")
     elif ":" in name:

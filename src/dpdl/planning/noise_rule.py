@@ -7,6 +7,7 @@ import math
 from dpdl.errors import InputError, PrivacyRefused
 from dpdl.experiment.experiment import Experiment
 from dpdl.planning.privacy_model import PrivacyModel
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.privacy.theorem1 import (
     Theorem1,
     public_code_sigma,
@@ -58,6 +59,13 @@ def _by_accountant(e: Experiment, model: PrivacyModel, epsilon: float) -> float:
 def _cause(e: Experiment, model: PrivacyModel) -> str:
     if not model.mechanism.bounds_record:
         return f"clip_unit {e.clip_unit!r} does not bound a record, only 'sample' does"
+    if model.centre is not None:
+        alone = model.with_noise(1.0).worst(threat(e.threat), 0)
+        if alone >= (e.epsilon or 0):
+            return (
+                f"that of the centre alone is {Epsilon(alone)}; raise centre_noise, which is "
+                f"{e.centre_noise:g}, or leave centre out"
+            )
     if why := model.algorithm.unproven_because:
         return why
     if model.unproven:

@@ -19,7 +19,12 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.graph import Graph
 from dpdl.planning import brief
 from dpdl.planning.budget import Allowance, Budget, allowance, parse
-from dpdl.planning.build import make_algorithm, make_privacy_model, make_theorem1
+from dpdl.planning.build import (
+    make_algorithm,
+    make_privacy_model,
+    make_theorem1,
+    with_batch,
+)
 from dpdl.planning.division import Division, divide, shuffled, split
 from dpdl.planning.given import Objects, check_given, graph_of, module_of
 from dpdl.planning.noise_rule import sigma_by_rule
@@ -160,6 +165,7 @@ def plan(
     graph = graph or graphs.build(e.graph, e.agents, e.weights, e.seed)
     algorithm = make_algorithm(e)
     algorithm.check(graph)
+    _check_centre(e, model)
     randomness = make_randomness(e, algorithm)
     budgets = None if e.budget is None else parse(e.budget, len(graph), e.delta)
     if data is None and e.sites is None:
@@ -183,8 +189,18 @@ def plan(
     most = e.rounds if randomness.repeatable else 4 * e.rounds
     with calibrating(e, progress):
         public = make_public_plan(e, form, task, privacy, budgets, most, validate)
+    public.check_noise(randomness)
     own_module = None if model is None else type(model).__qualname__
     return Plan(public, source, randomness, own_module)
+
+
+def _check_centre(e: Experiment, given: nn.Module | None) -> None:
+    """Refuse a centre of what is no feature."""
+    if e.centre is not None and (given is not None or e.model not in models.LINEAR):
+        named = " or ".join(models.LINEAR)
+        raise InputError(
+            f"centre 'private' is for models that are linear in fixed features: add model {named}."
+        )
 
 
 def with_sites(e: Experiment, sites: Sequence[Owner] | None) -> Experiment:
@@ -228,6 +244,7 @@ def make_public_plan(
 
     `most_rounds` is how many rounds may be charged for.
     """
+    e = with_batch(e, privacy.mechanism.sampling)
     theorem1 = make_theorem1(e, privacy)
     privacy = privacy.with_noise(sigma_by_rule(e, privacy, theorem1))
     allowed = None

@@ -8,12 +8,14 @@ from typing import final
 
 from dpdl.algorithms.base import Algorithm
 from dpdl.algorithms.disclosure import Setting, exposure
-from dpdl.errors import InputError
+from dpdl.errors import InputError, PrivacyRefused
 from dpdl.graph import Graph
 from dpdl.planning.calibrations import calibrated
-from dpdl.privacy.accounting import Effect, Step, epsilon
+from dpdl.privacy.accounting import Beside, Effect, Step, epsilon
+from dpdl.privacy.clip import PerSample
 from dpdl.privacy.mechanism import Mechanism
-from dpdl.privacy.threats import Threat
+from dpdl.privacy.sampling import Poisson
+from dpdl.privacy.threats import DEFAULT_THREATS, Threat
 
 FAILURE = 1e-7
 """The share of delta that a proof which may fail can lose in a round: 1e-4 in 1,000 rounds."""
@@ -31,6 +33,10 @@ class PrivacyModel:
     delta: float
     size: int  # d, number of parameters
     relation: str = "add-remove"
+    centre: Mechanism | None = (
+        None  # of what all records release before the first round
+    )
+    centres: int = 1  # how often that left: a crash may make it leave again
 
     def __post_init__(self) -> None:
         if self.mechanism.sampling.fixed and self.relation == "add-remove":
@@ -72,6 +78,30 @@ class PrivacyModel:
         relation = "replace-one" if mechanism.sampling.fixed else self.relation
         return replace(self, mechanism=mechanism, relation=relation)
 
+    def check_secure(self, bytes_each: int) -> None:
+        """Refuse secure randomness where the noise of links would have no proof.
+
+        `bytes_each` is 4 or 8: entries of a row are float32 or float64.
+        """
+        link = self.algorithm.link_noise(self.graph)
+        if link is None or not link.factor:
+            return
+        from dpdl.privacy.link_noise import check_link_noise
+
+        if not link.alone:
+            raise InputError(
+                "Secure noise of links is added to perturbed gradients and to nothing else; "
+                "weight_decay must be 0."
+            )
+        for one in filter(None, (self.mechanism, self.centre)):
+            check_link_noise(one, link.factor, link.most, bytes_each, link.least)
+
+    def listeners(self, asked: Threat) -> list[Threat]:
+        """Those against whom a run says something; `asked` is the threat of its experiment."""
+        coalitions = self.algorithm.conspirators(self.graph)
+        more = [Threat("neighbours", k) for k in coalitions]
+        return list(dict.fromkeys([*DEFAULT_THREATS, *more, asked]))
+
     @property
     def unproven(self) -> bool:
         """Whether the algorithm has no proof for how batches are drawn.
@@ -80,6 +110,40 @@ class PrivacyModel:
         need.
         """
         return self.mechanism.sampling.fixed and self.algorithm.disclosure.sized
+
+    # ------------------------------------------------------------------ the centre of features
+    def with_centre(self, effective: float, threat: Threat) -> PrivacyModel:
+        """The same with a centre whose release has at least this effective noise multiplier.
+
+        It is a round in which every record takes part, so the algorithm hides it as well as one.
+        """
+        if not self.algorithm.agrees:
+            raise InputError(
+                "centre 'private' needs an algorithm whose agents agree on a mean, such as "
+                "concord."
+            )
+        everybody = Poisson.at_rate(1.0, self.records)
+        unit = self._about(Mechanism(PerSample(1.0), everybody, 1.0))
+        disclosure, at = self.algorithm.disclosure, unit._setting(self.delta)
+        own = max(
+            disclosure.sigma(self.graph, agent, threat, at, effective)
+            for agent in range(len(self.graph))
+        )
+        if not math.isfinite(own):
+            raise PrivacyRefused(
+                f"No noise hides a centre from {threat}: nothing is proven for one round."
+            )
+        return replace(self, centre=Mechanism(PerSample(1.0), everybody, own))
+
+    def _about(self, mechanism: Mechanism) -> PrivacyModel:
+        """The same algorithm and graph with one mechanism and nothing beside it."""
+        return replace(self, mechanism=mechanism, centre=None)
+
+    def beside(self, agent: int, threat: Threat, delta: float | None = None) -> Beside:
+        """What an agent releases beside its rounds, as the accountant sees it."""
+        if self.centre is None:
+            return ()
+        return ((self._about(self.centre).step(agent, threat, delta), self.centres),)
 
     def exposure(self, agent: int, threat: Threat) -> float:
         """(sigma / sigma_eff)^2 of an agent, for a large sigma; infinity: nothing is proven."""
@@ -105,7 +169,9 @@ class PrivacyModel:
         """What an agent has given away after some rounds (default: all); infinity: unbounded."""
         count = self._count(agent, self.rounds if rounds is None else rounds)
         delta = delta or self.delta
-        return epsilon([(self.step(agent, threat, delta), count)], delta, self.relation)
+        rounds_of = (self.step(agent, threat, delta), count)
+        others = self.beside(agent, threat, delta)
+        return epsilon([rounds_of, *others], delta, self.relation)
 
     def worst(self, threat: Threat, rounds: int | None = None) -> float:
         """The largest epsilon of all agents."""
@@ -128,7 +194,12 @@ class PrivacyModel:
             lost = unit.step(agent, threat).lost
             step = unit.mechanism.step(agent, Effect(1.0, lost), disclosure.adaptive)
             if rounds := self._count(agent, self.rounds):
-                effective = calibrated(target, self.delta, step, rounds, self.relation)
+                others = self.beside(agent, threat)
+                if others and epsilon(others, self.delta, self.relation) >= target:
+                    return math.inf
+                effective = calibrated(
+                    target, self.delta, step, rounds, self.relation, others
+                )
                 at = unit._setting(self.delta)
                 found = disclosure.sigma(self.graph, agent, threat, at, effective)
                 needed.append(found)

@@ -13,18 +13,21 @@ import numpy as np
 from torch import Tensor
 
 from dpdl.algorithms import Algorithm
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.graph import Graph
 from dpdl.planning.budget import Allowance
 from dpdl.planning.privacy_model import PrivacyModel
 from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.mechanism import Mechanism
-from dpdl.privacy.noise import Randomness, Secure
+from dpdl.privacy.noise import Randomness, Reproducible
 from dpdl.privacy.releases import Release
 from dpdl.privacy.theorem1 import Theorem1
 from dpdl.tasks.data.form import Form
 from dpdl.tasks.task import Task
 
+CENTRE = "centre"
+"""The channel of what is released before the first round, where anything is."""
 RowScore = Callable[[Tensor], float]
 
 
@@ -66,14 +69,29 @@ class PublicPlan:
 
     def gradient(self, randomness: Randomness) -> PrivateGradient:
         """The mechanism at work, with somebody's randomness."""
+        self.check_noise(randomness)
         return PrivateGradient(
             self.task, self.mechanism, randomness, self.noise_factors, self.validate
         )
 
+    def check_noise(self, randomness: Randomness) -> None:
+        """Refuse secure randomness where its noise would have no proof, and too short numbers."""
+        bytes_each = self.task.initial.itemsize
+        if why := self.algorithm.imprecise(self.graph, bytes_each):
+            raise InputError(why)
+        if not randomness.repeatable:
+            self.privacy.check_secure(bytes_each)
+
     @cached_property
     def releases(self) -> tuple[Release, ...]:
         """Every channel of a round, and what is in it."""
-        return self.algorithm.releases(self.gradient(Secure()))
+        found = self.algorithm.releases(self.gradient(Reproducible(0)))
+        centre = self.privacy.centre
+        if centre is None:
+            return found
+        carries = "features of all records, once, with noise; then their mixtures"
+        sigma, moved = centre.noise_multiplier, centre.sensitivity
+        return (*found, Release(CENTRE, True, carries, moved, sigma))
 
     def with_mechanism(self, mechanism: Mechanism) -> PublicPlan:
         """The same run with another mechanism."""

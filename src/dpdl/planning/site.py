@@ -12,10 +12,12 @@ import torch
 from torch import Tensor
 
 from dpdl.keys import digest
+from dpdl.parallel import each
 from dpdl.planning.public_plan import PublicPlan
 from dpdl.privacy.gradient import PrivateGradient
 from dpdl.privacy.mechanism import Mechanism
 from dpdl.privacy.noise import Randomness
+from dpdl.tasks.directions import gathered
 from dpdl.types import Batch
 
 
@@ -53,6 +55,7 @@ class Site:
     tests: Mapping[int, EvaluationRecords] = field(repr=False)  # by agent
     common_test: bool  # all agents, also those elsewhere, have the same test records
     randomness: Randomness
+    centres: Mapping[int, Tensor] | None = field(default=None, repr=False)  # by agent
 
     def __repr__(self) -> str:
         return f"Site({len(self.records)} agents of {self.plan})"
@@ -70,7 +73,21 @@ class Site:
 
     def batches(self, agents: Tensor, t: int) -> list[Batch]:
         """The minibatches of some agents in round t."""
-        return [self._batch(int(j), t) for j in agents]
+        if self.centres is None:
+            return [self._batch(int(j), t) for j in agents]
+        # Features take longer than pixels. No centre is there where many batches are made at once.
+        return each(lambda j: self._batch(j, t), agents.tolist())
+
+    def _seen(self, agent: int, rows: Tensor) -> Tensor:
+        """What the model of an agent sees of its records: around its centre, if there is one."""
+        table = self.records[agent].x
+        if self.centres is not None:
+            return gathered(table, rows, self.centres[agent])
+        return self.plan.form.inputs(table[rows], self.plan.task.initial.dtype)
+
+    def with_centres(self, agents: Tensor, rows: Tensor) -> Site:
+        """The same with centres that have been released, a row for each agent hosted here."""
+        return replace(self, centres=dict(zip(agents.tolist(), rows, strict=True)))
 
     def drawn(self, agent: int, t: int) -> np.ndarray:
         """The rows of an agent's table that it uses in round t."""
@@ -82,6 +99,6 @@ class Site:
         own, plan = self.records[j], self.plan
         rows = torch.from_numpy(self.drawn(j, t))
         key = digest(plan.experiment.seed, "dropout", t, j) % 2**62 + rows
-        x = plan.form.inputs(own.x[rows], plan.task.initial.dtype)
+        x = self._seen(j, rows)
         y = plan.form.targets.values(own.y[rows], plan.task.initial.dtype)
         return Batch(x, y, key)

@@ -12,13 +12,21 @@ from dpdl.privacy.epsilon import UNBOUNDED, UNKNOWN, Epsilon
 from dpdl.privacy.epsilons import Epsilons
 from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.theorem1 import Theorem1
-from dpdl.privacy.threats import DEFAULT_THREATS, EAVESDROPPER, Threat, threat
+from dpdl.privacy.threats import EAVESDROPPER, Threat, threat
 
 LISTENERS = {
     "eavesdropper": "an eavesdropper on all links",
     "neighbours": "curious neighbours",
     "final-model": "somebody who sees the models only",
 }
+
+
+def listening(one: Threat, anywhere: bool) -> str:
+    """Who listens, in words; `anywhere`: those who work together need be nobody's neighbours."""
+    if one.neighbours > 1:
+        who = "agents" if anywhere else "neighbours of an agent"
+        return f"{one.neighbours} {who} that work together"
+    return LISTENERS[one.kind]
 
 
 @final
@@ -45,7 +53,7 @@ class Stated:
 
     def epsilons(self, rounds: int) -> Epsilons:
         """What Theorem 1 claims, and what is proven, for every threat model."""
-        listeners = dict.fromkeys([*DEFAULT_THREATS, self.listener])
+        listeners = self.privacy.listeners(self.listener)
         proven = {t.key: Epsilon(self.privacy.worst(t, rounds)) for t in listeners}
         return Epsilons(self._claimed(), proven)
 
@@ -91,6 +99,7 @@ class Stated:
             return "No privacy: gradients are exchanged without noise."
         sentences = [
             self._proven(rounds),
+            self._centre(),
             self.note(),
             self._warning(),
             self._claim(),
@@ -103,7 +112,8 @@ class Stated:
         return " ".join(filter(None, sentences))
 
     def _proven(self, rounds: int) -> str:
-        e, listener = self.experiment, LISTENERS[self.listener.kind]
+        e, anywhere = self.experiment, self.privacy.algorithm.coalitions_anywhere
+        listener = listening(self.listener, anywhere)
         proven = self.epsilon(rounds)
         if not proven.bounded:
             return f"Nothing is proven against {listener}."
@@ -115,6 +125,18 @@ class Stated:
             f"({e.sampling} sampling, every {e.clip_unit} clipped, noise multiplier "
             f"{self.privacy.sigma:.4g}). Public, and not protected: the number of records that "
             f"agents declare, {declared}."
+        )
+
+    def _centre(self) -> str | None:
+        """What is released beside the rounds, which epsilon counts."""
+        model = self.privacy
+        if model.centre is None:
+            return None
+        times = "once" if model.centres == 1 else f"{model.centres} times"
+        return (
+            f"Before the first round the mean of all agents' features left {times} (every "
+            "record's have length 1, noise multiplier "
+            f"{model.centre.noise_multiplier:.4g} at every agent); epsilon counts that."
         )
 
     def _warning(self) -> str | None:

@@ -17,7 +17,7 @@ def calibrating(e: Experiment, shown: bool) -> AbstractContextManager[object]:
     first = os.environ.get("RANK", "0") == "0"
     if not shown or not first or rule_of(e) != "accountant":
         return nullcontext()
-    from rich.console import Console
+    from dpdl.terminal import Console
 
     console = Console(stderr=True)
     if not console.is_terminal or console.is_jupyter:

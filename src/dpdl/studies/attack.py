@@ -15,8 +15,8 @@ from dpdl.attacks.workers import Workers
 from dpdl.folder import names
 from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.run_folder import RunFolder
+from dpdl.pages.gallery import draw_gallery
 from dpdl.parallel import cores
-from dpdl.report.gallery import draw_gallery
 from dpdl.studies.attack_request import ALL, OWN, AttackRequest, sizes_of
 from dpdl.studies.attack_watch import AttackWatch
 from dpdl.studies.infer_membership import infer_membership

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import final
 
 from dpdl import __version__
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.folder import names
 from dpdl.folder.lock import refuse_difference
@@ -21,6 +22,10 @@ from dpdl.folder.run_folder import RunFolder
 from dpdl.records import Record
 from dpdl.studies.comparison_request import Comparison, ComparisonTerms, LrFrom
 from dpdl.studies.comparison_table import ComparisonTable
+from dpdl.text import shown
+
+LONGEST = 200
+"""Bytes of the name of an algorithm, and so of a folder."""
 
 
 @final
@@ -43,6 +48,11 @@ class ComparisonFile(Record):
     version: str
     asked: ComparisonTerms
     algorithms: Mapping[str, ComparedAlgorithm]
+
+    def __post_init__(self) -> None:
+        for name in self.algorithms:  # each is the name of a folder
+            if "/" in name or not name.isprintable() or len(name.encode()) > LONGEST:
+                raise InputError(f"algorithms names {shown(name)}, which is none.")
 
 
 @final

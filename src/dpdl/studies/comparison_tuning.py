@@ -41,11 +41,17 @@ def tuned(
         if has(name, "lr"):
             s = make_search(c.experiment(name), "lr", trials)
             place = searches_of(out) / name
+            heard = _of(name, watch)
             result = tune(
-                s, place, jobs=jobs, watch=watch, progress=progress, pool=pool
+                s, place, jobs=jobs, watch=heard, progress=progress, pool=pool
             )
             found[name] = result.best["lr"]
     return c.with_lr(found)
+
+
+def _of(algorithm: str, watch: PoolWatch) -> PoolWatch:
+    """Trials have the same names for all algorithms; who watches hears of which they are."""
+    return lambda trial, news: watch(f"{algorithm} {trial}", news)
 
 
 def _check(c: Comparison, trials: int) -> None:

@@ -8,9 +8,10 @@ from typing import NamedTuple, final
 
 from dpdl.experiment.experiment import Experiment
 from dpdl.extras import drawn
+from dpdl.folder.files import among_runs
+from dpdl.pages.figures import draw_partition
 from dpdl.planning.division import split
 from dpdl.records import Record
-from dpdl.report.figures import draw_partition
 from dpdl.tasks.data import load
 from dpdl.tasks.partition import class_counts
 
@@ -44,10 +45,12 @@ def describe(
     e = experiment.resolved()
     data = load(e.dataset, progress=progress)
     counts = class_counts(split(e, data, e.agents), data.y, data.classes)
-    path = out or Path(f"partition-{Path(data.name).stem}-{e.agents}.png")
+    file = f"partition-{Path(data.name).stem}-{e.agents}.png"
     skew = f", alpha_d = {e.alpha_d:g}" if "dirichlet" in e.partition else ""
     title = f"{data.name}, {e.partition}{skew}"
-    picture = drawn(lambda: str(draw_partition(counts, path, title)), None)
+    picture = drawn(
+        lambda: str(draw_partition(counts, out or among_runs(file), title)), None
+    )
     facts = PartitionFacts(
         dataset=data.name,
         partition=e.partition,

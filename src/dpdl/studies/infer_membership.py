@@ -12,9 +12,9 @@ from dpdl.folder import names
 from dpdl.folder.attack_facts import EpsilonBounds, MembershipFacts
 from dpdl.folder.files import write_json
 from dpdl.folder.run_folder import RunFolder
+from dpdl.pages.roc import Curves, RocCurve, draw_roc
 from dpdl.planning.build import make_privacy_model, make_theorem1
 from dpdl.privacy.threats import EAVESDROPPER
-from dpdl.report.roc import Curves, RocCurve, draw_roc
 from dpdl.studies.attack_watch import AttackWatch
 
 MOST_CANARIES = 1000

@@ -12,11 +12,10 @@ from dpdl import __version__
 from dpdl.folder import files, names
 from dpdl.folder.form_facts import FormFacts
 from dpdl.folder.run_folder import RunFolder
+from dpdl.pages.loader_script import ExportedLayers, features_files, loader_script
+from dpdl.pages.model_card import ModelCard, model_card
 from dpdl.records import Record
-from dpdl.report.loader_script import ExportedLayers, loader_script, scattering_script
-from dpdl.report.model_card import ModelCard, model_card
 from dpdl.tasks.layer_source import layer_source
-from dpdl.tasks.scattering import GROUPS
 from dpdl.tasks.trained import Trained
 from dpdl.training.load import load
 
@@ -50,8 +49,7 @@ def export_model(
         names.MODEL_CARD: model_card(card).encode(),
         names.LOADER: loader_script(layers).encode(),
     }
-    if layers.scattered:
-        content[names.SCATTERING] = scattering_script().encode()
+    content |= features_files(layers)
     place = out or run / names.MODEL
     with files.refusing("Folder", place):
         place.mkdir(parents=True, exist_ok=True)
@@ -67,7 +65,7 @@ def layers_of(trained: Trained, model: str) -> ExportedLayers:
         form=FormFacts.of(trained.form),
         outputs=trained.form.outputs,
         dtype=str(dtype).removeprefix("torch."),
-        feature_groups=GROUPS if trained.scattering else None,
+        features=trained.features.kind if trained.features else None,
         calls=layer_source(trained.module),
         model=model,
     )

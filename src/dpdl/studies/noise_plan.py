@@ -19,11 +19,13 @@ from dpdl.privacy.declared import parse
 from dpdl.privacy.epsilon import UNKNOWN, Epsilon
 from dpdl.privacy.relations import CHANGES
 from dpdl.privacy.theorem1 import Theorem1
-from dpdl.privacy.threats import DEFAULT_THREATS, Threat, threat
+from dpdl.privacy.threats import Threat, threat
 from dpdl.records import Record
 
 CLAIMS = ("theorem1", "theorem1_appendix")
 """What Theorem 1 claims, and the last formula of its appendix."""
+STEEP = 100.0
+"""Epsilon of one round from which steps are seen in the curve of all."""
 POINTS = 24
 """Of a picture of epsilon over rounds."""
 Multiplier = float | Literal["unbounded"] | None
@@ -102,7 +104,7 @@ class NoisePlan:
     def notes(self, target: float) -> tuple[str, ...]:
         """What a person must know to read the numbers."""
         model = self.model
-        rate = min(1.0, model.batch / min(model.records))
+        rate = max(map(model.mechanism.sampling.rate, range(len(model.records))))
         found = [
             f"One record is {CHANGES[model.relation]} in one agent's data; it takes part "
             f"in a round with probability up to {rate:.4g}. The numbers of records are "
@@ -125,7 +127,7 @@ class NoisePlan:
 
     def draw(self, sigma: float, path: Path) -> Path:
         """Draw epsilon over the rounds, proven and claimed, for a noise multiplier."""
-        from dpdl.report.epsilon_curves import EpsilonCurves, draw_epsilon
+        from dpdl.pages.epsilon_curves import EpsilonCurves, draw_epsilon
 
         model = self.model.with_noise(sigma)
         rounds = sorted(
@@ -146,7 +148,25 @@ class NoisePlan:
         detail = f"Noise multiplier {sigma:.4g}, delta {model.delta:g}, worst agent."
         if missing := [name for name in curves if name not in finite]:
             detail += f" Nothing is proven against: {', '.join(missing)}."
+        detail += self._why_steps(sigma)
         return draw_epsilon(EpsilonCurves(rounds, finite, claimed), path, title, detail)
+
+    def _why_steps(self, sigma: float) -> str:
+        """Why a curve climbs in steps, where that is seen.
+
+        A record takes part in a whole number of rounds, and each of them costs about
+        1 / (2 sigma_eff^2). Many rounds of little cost are a smooth curve.
+        """
+        effective = self._effective(sigma, self.listeners[-1])
+        rates = map(self.model.mechanism.sampling.rate, range(len(self.model.records)))
+        if max(rates) >= 1 or not effective > 0:
+            return ""
+        cost = 1 / (2 * effective**2)
+        if cost < STEEP:
+            return ""
+        return (
+            f" Steps: every round that a record takes part in costs about {cost:,.0f}."
+        )
 
     def _effective(self, sigma: float, listener: Threat) -> float:
         """The smallest sigma_eff of all agents."""
@@ -165,15 +185,14 @@ def noise_plan(
     e = from_mapping({"sigma": 1.0, **options}).resolved()
     graph = build(e.graph, e.agents, e.weights, e.seed)
     sizes = parse(records, len(graph))
-    assert e.batch
-    if e.batch > min(sizes):
+    if e.rate is None and e.batch and e.batch > min(sizes):
         raise InputError(
             f"batch must be at most the {min(sizes)} records of the smallest agent, "
             f"not {e.batch}."
         )
     last = threat(e.threat)
-    listeners = [*(t for t in DEFAULT_THREATS if t != last), last]
     model = make_privacy_model(e, make_algorithm(e), graph, sizes, parameters)
+    listeners = [*(t for t in model.listeners(last) if t != last), last]
     return NoisePlan(model, make_theorem1(e, model), listeners, c1)
 
 

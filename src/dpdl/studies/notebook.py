@@ -1,4 +1,4 @@
-"""`compare`, `tune` and `write_report` as functions, for scripts and notebooks.
+"""`compare`, `tune` and `report` as functions, for scripts and notebooks.
 
 They do what `dpdl compare`, `dpdl tune` and `dpdl report` do, and give back what those print as
 JSON. Runs are processes of their own, so data, modules and graphs are named, not given as objects.
@@ -12,6 +12,7 @@ from pathlib import Path
 from dpdl.errors import InputError
 from dpdl.experiment.experiment import Experiment
 from dpdl.experiment.shared import SHARED
+from dpdl.objects import place_of
 from dpdl.options import Value
 from dpdl.studies import comparison, tuning
 from dpdl.studies.comparison_request import Equal, make_comparison
@@ -58,7 +59,7 @@ def compare(
         equal=equal,
         megabytes=megabytes,
     )
-    place = Path(out) if out else comparison_folder(c)
+    place = place_of("out", out) if out else comparison_folder(c)
     return comparison.compare(c, place, jobs=jobs, watch=watch or _ignore)
 
 
@@ -84,11 +85,11 @@ def tune(
     given = [f"{name}={low!r}:{high!r}" for name, (low, high) in (ranges or {}).items()]
     named = ",".join(_texts("over", over))
     s = make_search(experiment, named, trials, search, given, work)
-    place = Path(out) if out else search_folder(s)
+    place = place_of("out", out) if out else search_folder(s)
     return tuning.tune(s, place, jobs=jobs, watch=watch or _ignore)
 
 
-def write_report(
+def report(
     *folders: Path | str, out: Path | str | None = None, public: bool = False
 ) -> WrittenPage:
     """One HTML page about runs, attacks or reproduced cells.
@@ -96,8 +97,12 @@ def write_report(
     A `public` one leaves out what no epsilon covers.
     """
     if not folders:
-        raise InputError("write_report needs at least one folder.")
-    return make_page([*map(Path, folders)], Path(out) if out else None, public)
+        raise InputError("report needs at least one folder.")
+    return make_page(
+        [place_of("folder", one) for one in folders],
+        place_of("out", out) if out else None,
+        public,
+    )
 
 
 def _check(experiment: object) -> None:

@@ -14,15 +14,15 @@ from dpdl.folder.attack_facts import AttackFacts
 from dpdl.folder.class_counts import ClassCounts
 from dpdl.folder.demo_facts import DemoFacts
 from dpdl.folder.run_folder import RunFolder
+from dpdl.pages.attack_section import rebuilt
+from dpdl.pages.demo_section import told
+from dpdl.pages.page import Section
+from dpdl.pages.paper_tables import of_mode
+from dpdl.pages.public_page import not_covered, public_page, whole_page
+from dpdl.pages.run_section import of_run
+from dpdl.pages.section_order import settings_last
 from dpdl.paper.cells import published
 from dpdl.records import Record
-from dpdl.report.attack_section import rebuilt
-from dpdl.report.demo_section import told
-from dpdl.report.page import Section
-from dpdl.report.paper_tables import of_mode
-from dpdl.report.public_page import not_covered, public_page, whole_page
-from dpdl.report.run_section import of_run
-from dpdl.report.section_order import settings_last
 from dpdl.studies.reproduce.beside_paper import every_cell, measured, rankings
 from dpdl.studies.reproduce.recipes import MODES, is_in_mode
 from dpdl.studies.study_cards import of_page
@@ -73,6 +73,11 @@ def sections_of(folder: Path) -> list[Section]:
             f"another version of dpdl ({type(failure).__name__}: {failure})."
         ) from failure
     if not found:
+        if RunFolder(folder).experiment_path.exists():
+            raise InputError(
+                f"The run in {str(folder)!r} has not ended; look at it with dpdl watch, "
+                "or end it with dpdl resume."
+            )
         raise InputError(
             f"{str(folder)!r} holds neither a finished run ({names.SUMMARY}), nor an "
             f"attack ({names.ATTACK_RESULT}), nor a demonstration ({names.STORY}), nor "

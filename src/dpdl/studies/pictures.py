@@ -9,9 +9,9 @@ from dpdl.errors import DpdlError
 from dpdl.extras import PLOTS, is_installed
 from dpdl.folder import names
 from dpdl.folder.run_folder import RunFolder
+from dpdl.pages.epsilon_words import compared_words
 from dpdl.privacy.epsilon import UNKNOWN
 from dpdl.privacy.threats import threat
-from dpdl.report.epsilon_words import compared_words
 from dpdl.studies.comparison_folder import curves
 from dpdl.studies.comparison_table import ComparisonTable
 from dpdl.studies.pool import PoolWatch
@@ -30,7 +30,7 @@ def drawing(out: Path, watch: PoolWatch) -> PoolWatch:
 
 
 def _draw(run: RunFolder) -> None:
-    from dpdl.report.training_curves import draw_training, words_of
+    from dpdl.pages.training_curves import draw_training, words_of
 
     if not is_installed(PLOTS):
         return
@@ -44,7 +44,7 @@ def draw_table(table: ComparisonTable) -> Path | None:
 
     None where there is nothing to draw with.
     """
-    from dpdl.report.comparison_curves import draw_comparison
+    from dpdl.pages.comparison_curves import draw_comparison
 
     if not is_installed(PLOTS):
         return None

@@ -1,8 +1,8 @@
 """A small pool: many runs, some of them at once, each in a process of its own.
 
-Each run has a fresh interpreter, not a share of one: its number of cores is set before torch is
-imported, and what ends one process (a crash, no memory, `kill -9`) ends one run. What a child does
-is in `dpdl.studies.pool_child`.
+Each run has an interpreter, not a share of one: nothing was computed in it before, it has its own
+number of cores, and what ends one process (a crash, no memory, `kill -9`) ends one run. How a child
+is started is in `dpdl.studies.pool_start`, what it does in `dpdl.studies.pool_child`.
 
 A child reads on its standard input what to run, and that pipe stays open. When it closes, the child
 finishes its round, saves its state and leaves. So one rule serves two cases: Ctrl-C, on which the
@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import os
 import queue
-import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +35,7 @@ from dpdl.studies.pool_messages import (
     PooledRun,
     news_in,
 )
+from dpdl.studies.pool_start import StartChild, StartedChild, start_child
 from dpdl.training.interrupt import interruptible
 
 PoolWatch = Callable[[str, News], None]
@@ -57,6 +56,7 @@ def run_many(
     jobs: int,
     watch: PoolWatch,
     stop: threading.Event | None = None,
+    start: StartChild = start_child,
 ) -> dict[str, Ending]:
     """All runs, `jobs` at a time, in order; how each ended, by its name.
 
@@ -64,7 +64,7 @@ def run_many(
     asked to stop and no more are started.
     """
     with interruptible(stop) as asked:
-        pool = _Pool(runs, jobs, watch)
+        pool = _Pool(runs, jobs, watch, start)
         try:
             while pool.going or (pool.waiting and not asked.is_set()):
                 if asked.is_set():
@@ -92,21 +92,30 @@ Heard = queue.Queue[tuple[str, str | None]]
 class _Pool:
     """The runs that wait, those that go on, and those that have ended."""
 
-    def __init__(self, runs: Sequence[PooledRun], jobs: int, watch: PoolWatch) -> None:
+    def __init__(
+        self,
+        runs: Sequence[PooledRun],
+        jobs: int,
+        watch: PoolWatch,
+        start: StartChild,
+    ) -> None:
         self.waiting = deque(runs)
         self.going: dict[str, _Child] = {}
         self.endings: dict[str, Ending] = {}
         self._jobs = jobs
         self._watch = watch
+        self._start = start
         self._heard: Heard = queue.Queue()
         self._stopping = False
 
     def start(self) -> None:
         """Start runs while fewer than `jobs` go on."""
         share = max(1, cores() // max(1, self._jobs))
+        environment = {**os.environ, "DPDL_CORES": str(share)}
         while self.waiting and len(self.going) < self._jobs:
             run = self.waiting.popleft()
-            self.going[run.name] = _Child(run, share, self._heard)
+            process = self._start(environment)
+            self.going[run.name] = _Child(run, process, self._heard)
             self._watch(run.name, Going())
 
     def ask_to_stop(self) -> None:
@@ -137,30 +146,19 @@ class _Pool:
 class _Child:
     """A process that does one run, seen from the parent."""
 
-    def __init__(self, run: PooledRun, share: int, heard: Heard) -> None:
+    def __init__(self, run: PooledRun, process: StartedChild, heard: Heard) -> None:
         self._ending: Ending | None = None
         self._last_line = ""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "dpdl.studies.pool_child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env={**os.environ, "DPDL_CORES": str(share)},
-            start_new_session=True,
-        )
-        assert self._process.stdin
+        self._process = process
         with suppress(BrokenPipeError):  # it is gone already, which `ending` says
-            self._process.stdin.write(run.to_line() + "\n")
-            self._process.stdin.flush()
+            process.orders.write(run.to_line() + "\n")
+            process.orders.flush()
         threading.Thread(
             target=self._listen, args=(run.name, heard), daemon=True
         ).start()
 
     def _listen(self, name: str, heard: Heard) -> None:
-        assert self._process.stdout
-        with self._process.stdout as lines:
+        with self._process.news as lines:
             for line in lines:
                 heard.put((name, line))
         self._process.wait()
@@ -184,7 +182,7 @@ class _Child:
             return self._ending
         if stopping:
             return Ending(EndState.INTERRUPTED)
-        code = self._process.returncode
+        code = self._process.wait()
         if code < 0:
             why = f"Its process was killed by signal {-code}."
         else:
@@ -193,9 +191,8 @@ class _Child:
 
     def ask_to_stop(self) -> None:
         """Close its input, on which it stops after its round."""
-        assert self._process.stdin
         with suppress(OSError):
-            self._process.stdin.close()
+            self._process.orders.close()
 
     def kill(self) -> None:
         """End it now."""

@@ -29,8 +29,10 @@ from dpdl.studies.pool_messages import (
     news_line,
 )
 from dpdl.training.interrupt import Interrupted
+from dpdl.training.launch import launch
 from dpdl.training.observe import Examiner
-from dpdl.training.train import Result, launch, replan
+from dpdl.training.result import Result
+from dpdl.training.train import replan
 
 EVERY = 1.0
 """Seconds between two messages about rounds."""

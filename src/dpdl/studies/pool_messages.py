@@ -1,12 +1,15 @@
 """Messages between a pool and its processes: records, one line of JSON each.
 
 The parent sends a `RunOrder`, the child answers with `News`. A line of the child's standard output
-that begins with `MARK` is a message; all other lines are for people.
+that begins with `MARK` is a message; all other lines are for people. A server that forks children
+is asked by a `HEAD` with what it announces, and answers with lines of `ChildProcess`.
 """
 
 from __future__ import annotations
 
 import json
+import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -60,6 +63,31 @@ class PooledRun:
         order = RunOrder.from_json(json.loads(line), "the order of a run")
         folder = Path(order.folder)
         return cls(folder, order.experiment, order.until, order.held_out)
+
+
+# ------------------------------------------------------------------ to and from a server
+HEAD = struct.Struct("!cI")
+"""Of a request to a server: its kind, and the length of what follows."""
+START, KILL = b"S", b"K"
+"""The kinds: start a `ChildPlace`, end a `ChildProcess`."""
+
+
+@final
+@dataclass(frozen=True)
+class ChildPlace(Record):
+    """Where a child is to work."""
+
+    folder: str
+    environment: Mapping[str, str]
+
+
+@final
+@dataclass(frozen=True)
+class ChildProcess(Record):
+    """A child that was started or has ended."""
+
+    process: int
+    code: int | None = None  # that it ended with, -N by signal N; None: it goes on
 
 
 # ------------------------------------------------------------------ from a child

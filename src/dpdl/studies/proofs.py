@@ -1,7 +1,7 @@
 """`docs/proofs.md`: what is proven of every algorithm, against whom, and how.
 
 `python -m dpdl.studies.proofs > docs/proofs.md` makes it from the code. It asks plans what they
-allow, so it cannot be a page of `dpdl.report`, which plans nothing.
+allow, so it cannot be a page of `dpdl.pages`, which plans nothing.
 """
 
 from __future__ import annotations

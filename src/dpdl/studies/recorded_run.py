@@ -12,9 +12,10 @@ from dpdl.experiment.experiment import Experiment
 from dpdl.folder.lock import refuse_difference
 from dpdl.folder.run_folder import RunFolder
 from dpdl.planning.plan import Plan, plan
+from dpdl.training.launch import launch
 from dpdl.training.loop import Watch
 from dpdl.training.recording_request import RecordingRequest, recording_request_in
-from dpdl.training.train import launch, replan
+from dpdl.training.train import replan
 
 TrainingWatch = Callable[[Plan], AbstractContextManager[Watch]]
 """Opened when a run is trained."""

@@ -94,6 +94,8 @@ def check_budget(e: Experiment, work: float) -> None:
             "--for-budget needs noise 'accountant', which finds sigma for an epsilon, "
             f"not {given}."
         )
+    if e.rate is not None:
+        raise InputError("--for-budget compares batches: give batch, not rate.")
     if e.epsilon is None:
         raise InputError("--for-budget needs a budget: give an epsilon.")
     if not math.isfinite(work) or work <= 0:

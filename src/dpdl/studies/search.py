@@ -86,7 +86,7 @@ class Search:
         values: dict[str, Value]
         if k == 0:
             known = self.experiment.resolved().as_dict()
-            values = {name: known[name] for name in self.ranges}
+            values = {name: known.get(name) for name in self.ranges}
         else:
             values = self._at_shares(self._draws(k))
         return values if self.work is None else {**values, **self._scheduled(k, values)}
@@ -117,7 +117,9 @@ class Search:
         """
         e = self.experiment.resolved()
         rounds, batch = self._schedule(k)
-        found: dict[str, Value] = {"rounds": rounds, "batch": batch}
+        found: dict[str, Value] = {"rounds": rounds}
+        if batch is not None:
+            found["batch"] = batch
         if not has(e.algorithm, "lr"):
             return found
         lr = _number(values.get("lr", e.options["lr"]))
@@ -125,10 +127,12 @@ class Search:
             lr = float(f"{lr * e.rounds / rounds:.4g}")
         return {"lr": lr, **found}
 
-    def _schedule(self, k: int) -> tuple[int, int]:
-        """Rounds and batch of trial k. Trial 0, and all without a budget, have the experiment's."""
+    def _schedule(self, k: int) -> tuple[int, int | None]:
+        """Rounds and batch of trial k. Trial 0, and all without a budget, have the experiment's.
+
+        No batch: it follows from the experiment's rate.
+        """
         e = self.experiment.resolved()
-        assert e.batch
         if self.work is None or k == 0:
             return e.rounds, e.batch
         one = draw(self.plan, e.seed, k)

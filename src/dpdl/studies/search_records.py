@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from dpdl import __version__
+from dpdl.bounds import whole_in
+from dpdl.errors import InputError
 from dpdl.experiment.experiment import from_mapping
 from dpdl.options import Value
 from dpdl.privacy.epsilon import UNKNOWN, Epsilon
@@ -14,6 +16,7 @@ from dpdl.records import Record, absent, others
 from dpdl.studies.schedule import Schedule
 from dpdl.studies.search import Search
 from dpdl.studies.study_cards import of_search
+from dpdl.text import shown
 
 
 # ------------------------------------------------------------------ tune.json
@@ -83,6 +86,11 @@ class Trial(Record):
     epsilon: Epsilon = UNKNOWN  # of the rounds so far
     epsilon_all_rounds: Epsilon = UNKNOWN  # if it goes on to the end
     error: str | None = None
+
+    def __post_init__(self) -> None:
+        for rounds in self.scores:
+            if whole_in(rounds) is None:
+                raise InputError(f"scores must be by rounds, not by {shown(rounds)}.")
 
     def scored(self, rounds: int) -> bool:
         """Whether the trial was compared after so many rounds."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import final
 
 from dpdl.errors import InputError
-from dpdl.folder.ledger_lines import ChargedRound, Header, line_of
+from dpdl.folder.ledger_lines import ChargedCentre, ChargedRound, Header, line_of
 from dpdl.foreign import parse_json
 from dpdl.watch.lines import GrowingLines
 
@@ -25,7 +25,7 @@ class Charges:
         self.planned: int | None = None
         self.last = 0  # the last round that left
         self.wrong = ""
-        self._entries = 0
+        self._entries = self._centres = 0
         self._rounds: set[int] = set()
 
     @property
@@ -33,6 +33,12 @@ class Charges:
         """How many rounds count for privacy, as `LedgerContent.charged` counts them."""
         repeatable = self.header is not None and self.header.repeatable
         return len(self._rounds) if repeatable else self._entries
+
+    @property
+    def centres(self) -> int:
+        """How often a centre counts, as `LedgerContent.centres` counts them."""
+        repeatable = self.header is not None and self.header.repeatable
+        return 1 if repeatable else max(1, self._centres)
 
     def refresh(self) -> bool:
         """Read what is new; whether there was anything."""
@@ -57,5 +63,7 @@ class Charges:
             self._entries += 1
             self._rounds.add(line.round)
             self.last = max(self.last, line.round)
+        elif isinstance(line, ChargedCentre):
+            self._centres += 1
         else:
             self.planned = line.rounds

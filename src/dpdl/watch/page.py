@@ -8,8 +8,8 @@ import json
 from importlib.resources import files
 from typing import NamedTuple
 
-from dpdl.report.lines import DASHES, HUES
-from dpdl.report.theme import DARK, LIGHT, variables
+from dpdl.pages.lines import DASHES, HUES
+from dpdl.pages.theme import DARK, LIGHT, variables
 
 PALETTE = f"""
 :root {{ color-scheme: light; {variables(LIGHT)} }}
@@ -31,7 +31,7 @@ class ServedPage(NamedTuple):
 
 def served_page() -> ServedPage:
     """Style and script are inside, allowed by their hashes; data come from the same server."""
-    report, watch = files("dpdl.report"), files("dpdl.watch")
+    report, watch = files("dpdl.pages"), files("dpdl.watch")
     style = PALETTE + report.joinpath("curves.css").read_text("utf-8")
     style += watch.joinpath("watch.css").read_text("utf-8")
     script = report.joinpath("curves.js").read_text("utf-8")

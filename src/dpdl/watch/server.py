@@ -19,7 +19,8 @@ from typing import Any, ClassVar, final
 from urllib.parse import parse_qs, urlsplit
 
 from dpdl.errors import InputError, PrivacyRefused
-from dpdl.records import JsonObject
+from dpdl.records import Json, JsonObject
+from dpdl.text import plain
 from dpdl.watch.door import Door, is_loopback, new_token
 from dpdl.watch.page import ServedPage, served_page
 from dpdl.watch.watched_folder import Has, WatchedFolder
@@ -151,7 +152,7 @@ class Handler(BaseHTTPRequestHandler):
         if found is None:
             self._refuse(HTTPStatus.NOT_FOUND, "There is no such run or round.")
             return
-        text = json.dumps(found, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(_visible(found), allow_nan=False, separators=(",", ":"))
         self._send(HTTPStatus.OK, "application/json", text.encode())
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
@@ -245,6 +246,15 @@ def _have(text: str) -> dict[int, Has]:
             number, generation, rounds = (int(part[:9]) for part in parts)
             found[number] = Has(generation, rounds)
     return found
+
+
+def _visible(found: Json) -> Json:
+    """The same with escapes for what is invisible in texts: a page shows names of files."""
+    if isinstance(found, str):
+        return plain(found)
+    if isinstance(found, dict):
+        return {name: _visible(one) for name, one in found.items()}
+    return [_visible(one) for one in found] if isinstance(found, list) else found
 
 
 def _whole(text: str | None) -> int:

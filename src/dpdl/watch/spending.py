@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple, final
 
 from dpdl.errors import DpdlError
@@ -25,7 +26,9 @@ from dpdl.records import Json, JsonObject, written
 POINTS = 24
 """Places of the curve over the rounds."""
 OFTEN = 50
-"""What is spent is computed again after every 1/50 of the rounds."""
+"""What is spent is computed again after every 1/50 of the planned rounds,"""
+GROWTH = 4
+"""and where a quarter of the rounds has come to what it was computed for."""
 
 
 class Priced(NamedTuple):
@@ -35,9 +38,15 @@ class Priced(NamedTuple):
     stated: Stated
 
     @classmethod
-    def of(cls, header: Header, rounds: int, settings: Mapping[str, Json]) -> Priced:
+    def of(
+        cls,
+        header: Header,
+        rounds: int,
+        settings: Mapping[str, Json],
+        centres: int = 1,
+    ) -> Priced:
         """The mechanism, and what is said about it; Theorem 1 has constants of its own."""
-        model = model_of(header, rounds)
+        model = replace(model_of(header, rounds), centres=centres)
         constants = {name: settings[name] for name in ("c2", "h") if name in settings}
         e = from_mapping({**experiment_of(header, rounds).to_json(), **constants})
         return cls(model, Stated(e, model, make_theorem1(e, model), header.repeatable))
@@ -61,9 +70,14 @@ class Spending:
     """Epsilons by number of rounds."""
 
     def __init__(
-        self, header: Header, planned: int, settings: Mapping[str, Json]
+        self,
+        header: Header,
+        planned: int,
+        settings: Mapping[str, Json],
+        centres: int = 1,
     ) -> None:
         """`settings` are the options in `experiment.json`."""
+        self._centres = centres
         self._header = header
         self._settings = settings
         self._planned = planned
@@ -73,15 +87,17 @@ class Spending:
         self._charged = 0
         self.wrong = ""
 
-    def fits(self, header: Header, planned: int) -> bool:
+    def fits(self, header: Header, planned: int, centres: int = 1) -> bool:
         """Whether it is about this mechanism and so many rounds."""
-        return header == self._header and planned == self._planned
+        same = planned == self._planned and centres == self._centres
+        return same and header == self._header
 
     def charge(self, rounds: int, ended: bool) -> None:
         """So many rounds are charged now; an end is always computed, to the round."""
         self._charged = rounds
         behind = rounds - self._spent
-        if behind and (ended or behind < 0 or behind * OFTEN >= self._planned):
+        enough = min(self._planned / OFTEN, self._spent / GROWTH)
+        if behind and (ended or behind < 0 or behind >= enough):
             self._spent = rounds
 
     @property
@@ -101,7 +117,9 @@ class Spending:
         """Compute one of them."""
         try:
             if self._priced is None:
-                self._priced = Priced.of(self._header, self._planned, self._settings)
+                self._priced = Priced.of(
+                    self._header, self._planned, self._settings, self._centres
+                )
             found = {
                 t.key: Epsilon(self._priced.model.worst(t, rounds))
                 for t in listeners_of(self._header)

@@ -232,7 +232,7 @@
       rows.push(["claimed by Theorem 1, no guarantee", "", epsilon(e.claimed), ""]);
     fill(one.table, rows);
     one.table.parentElement.hidden = rows.length === 1;
-    const told_ = e ? `${e.note || ""} Spent is after ${number(e.spent_after)} rounds; delta ${e.delta}. ${e.wrong}` : "";
+    const told_ = e ? `${e.note || ""} Spent is after ${number(e.spent_after)} round${e.spent_after === 1 ? "" : "s"}; delta ${e.delta}. ${e.wrong}` : "";
     if (told_) one.caption.textContent += ` ${told_.trim()}`;
   };
 
@@ -381,10 +381,10 @@
     for (const [id, row] of rows) if (!runs.has(id)) row.remove();
     for (const run of runs.values()) {
       const row = rows.get(run.id) || newRow(body, run);
-      const c = run.columns, state = run.state === "quiet" ? `quiet for ${span(run.quiet)}` : run.state;
-      const words = [null, null, state, `${number(run.done)} / ${run.total ? number(run.total) : "?"}`,
+      const c = run.columns;
+      const words = [null, null, stateOf(run), `${number(run.done)} / ${run.total ? number(run.total) : "?"}`,
         number(last(c.score), run.score.percent), spentOf(run), number(last(c.loss)),
-        run.state === "finished" ? "" : span(run.left)];
+        run.state === "finished" ? "" : run.state === "quiet" ? "–" : span(run.left)];
       words.forEach((text, k) => { if (text !== null && row.cells[k].textContent !== text) row.cells[k].textContent = text; });
       row.setAttribute("aria-selected", String(run.id === chosen));
       row.cells[0].querySelector("input").checked = shown(run);
@@ -413,6 +413,10 @@
     button.addEventListener("click", () => { chosen = run.id; picked = null; render(); });
     return row;
   };
+  const stateOf = run => {
+    const state = run.state === "quiet" ? `quiet for ${span(run.quiet)}` : run.state;
+    return run.damaged ? `${state}, damaged` : state;
+  };
   const spentOf = run => {
     const e = run.epsilon;
     if (e && e.spent[e.main] !== undefined) return epsilon(e.spent[e.main]);
@@ -421,8 +425,7 @@
 
   const drawTiles = run => {
     const c = run.columns, e = run.epsilon, p = run.score.percent, tiles = [];
-    const state = run.state === "quiet" ? `quiet for ${span(run.quiet)}` : run.state;
-    tiles.push(["round", `${number(run.done)} / ${run.total ? number(run.total) : "?"}`, state, true]);
+    tiles.push(["round", `${number(run.done)} / ${run.total ? number(run.total) : "?"}`, stateOf(run), true]);
     if (c.score) tiles.push([`${run.score.label}, mean`, number(last(c.score), p),
       `${number(last(c.score_worst), p)} to ${number(last(c.score_best), p)}`, run.covered.score]);
     const end = e && e.end[e.main] !== undefined ? `of ${epsilon(e.end[e.main])} at the end, ${threat(e.main)}` : "proven so far";

@@ -18,9 +18,9 @@ from dpdl.folder.scored import in_percent, label_of
 from dpdl.folder.summary import Summary
 from dpdl.foreign import parse_json
 from dpdl.graph import Graph
+from dpdl.pages.coverage import file_name, tested_in_private
+from dpdl.pages.lines import look_of
 from dpdl.records import Json, JsonObject, Record
-from dpdl.report.coverage import file_name, tested_in_private
-from dpdl.report.lines import look_of
 from dpdl.watch.charges import Charges
 from dpdl.watch.columns import Table, covered
 from dpdl.watch.drawing import drawing
@@ -44,7 +44,7 @@ class WatchedRun:
         self._facts: RunFacts | None = None
         self.summary: Summary | None = None
         self.spending: Spending | None = None
-        self.wrong = ""  # why something is not shown
+        self._damage: dict[Path, str] = {}  # why something is not shown
         self.table = Table()
         self._lines = GrowingLines(self.folder.metrics_path)
         self._charges = Charges(self.folder.ledger_path)
@@ -56,7 +56,6 @@ class WatchedRun:
     # ------------------------------------------------------------------ reading
     def refresh(self) -> None:
         """Read what is new."""
-        self.wrong = ""
         if self._changed(self.folder.experiment_path):
             self._facts = self._record(RunFacts, self.folder.experiment_path)
             self._drawing = None
@@ -67,7 +66,11 @@ class WatchedRun:
         if self.spending:
             self.spending.charge(self._charges.charged, self.summary is not None)
         self._measure()
-        self.wrong = self.wrong or self._charges.wrong
+
+    @property
+    def wrong(self) -> str:
+        """Why something is not shown, as long as the file is as it is."""
+        return next(iter(self._damage.values()), self._charges.wrong)
 
     def _changed(self, path: Path) -> bool:
         """Whether a file that is replaced as a whole is another one than last time."""
@@ -82,32 +85,38 @@ class WatchedRun:
 
     def _record(self, kind: type[R], path: Path) -> R | None:
         text = content(path)
+        self._damage.pop(path, None)
         if text is None:
             return None
         try:
             return kind.from_json(parse_json(text))
         except (InputError, ValueError) as failure:
-            self.wrong = f"{path.name} is damaged: {str(failure).rstrip('.')}."
+            self._damaged(path, failure)
             return None
+
+    def _damaged(self, path: Path, failure: Exception) -> None:
+        self._damage[path] = f"{path.name} is damaged: {str(failure).rstrip('.')}."
 
     def _price(self) -> None:
         header, planned = self._charges.header, self._charges.planned
-        if header is None or planned is None:
-            self.spending = None
-        elif self.spending is None or not self.spending.fits(header, planned):
-            self.spending = Spending(header, planned, self.settings)
+        if header is None or planned is None or self._charges.wrong:
+            self.spending = None  # what is spent is not known
+            return
+        centres = self._charges.centres
+        if self.spending is None or not self.spending.fits(header, planned, centres):
+            self.spending = Spending(header, planned, self.settings, centres)
 
     def _measure(self) -> None:
         new = self._lines.new()
         if self._lines.generation != self._generation:
             self._generation = self._lines.generation
             self.table, self._starts = Table(), []
+            self._damage.pop(self.folder.metrics_path, None)
         for line in new:
             try:
                 self.table.add(Metrics.from_json(parse_json(line.text)))
             except (InputError, ValueError) as failure:
-                reason = str(failure).rstrip(".")
-                self.wrong = f"{self.folder.metrics_path.name} is damaged: {reason}."
+                self._damaged(self.folder.metrics_path, failure)
                 continue
             self._starts.append(line.start)
 
@@ -150,6 +159,7 @@ class WatchedRun:
             "epsilon": self.spending.to_json() if self.spending else None,
             "graph": self._drawing_key,
             "wrong": self.wrong if not public else "",
+            "damaged": bool(self.wrong),
             **self._progress(public),
         }
 

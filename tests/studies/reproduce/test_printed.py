@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.records import Record
+from dpdl.studies.reproduce.claims import Claim, Claims
 from dpdl.studies.reproduce.printed import (
     BestProven,
     Count,
@@ -15,10 +17,25 @@ from dpdl.studies.reproduce.printed import (
     PrintedForecast,
     PrintedStatus,
 )
-from tests.report.cells import CELL, RANKING, ROW
+from tests.pages.cells import CELL, RANKING, ROW
 
 BEST = BestProven(*CELL, ours=90.5, claimed=91.8, reached=False)
-STATUS = PrintedStatus({"sound": 1}, 540, Count(12, 216), (ROW,), (RANKING,), (BEST,))
+CLAIM = Claim(
+    *CELL,
+    claimed=91.8,
+    average_model=92.0,
+    agents_mean=91.9,
+    agents_worst=91.8,
+    seeds=(0,),
+    spread=None,
+    proven={"eavesdropper": Epsilon(0.5)},
+    reached=True,
+    reached_by_every_agent=True,
+)
+CLAIMS = Claims(108, 1, 1, 1, (CLAIM,))
+STATUS = PrintedStatus(
+    {"sound": 1}, 540, Count(12, 216), (ROW,), (RANKING,), (BEST,), CLAIMS
+)
 CELLS = PrintedCells((ROW,), (RANKING,), (BEST,))
 FIGURE = PrintedCells((ROW,), (), (), {"sound": None, "algorithm1": "x.png"}, 0)
 FORECAST = PrintedForecast((ForecastRun("run", 30),), 0.5, 2)
@@ -31,7 +48,9 @@ def test_records_come_back(record: Record) -> None:
 
 def test_the_status_has_the_promised_keys() -> None:
     found = STATUS.to_json()
-    assert list(found) == ["measured", "of", "attacks", "cells", "rankings", "proven"]
+    keys = ["measured", "of", "attacks", "cells", "rankings", "proven", "claims"]
+    assert list(found) == keys
+    assert found["claims"]["reached_by_every_agent"] == 1
     assert found["attacks"] == {"measured": 12, "of": 216}
     assert list(found["proven"][0]) == [*CELL._fields, "ours", "claimed", "reached"]
 

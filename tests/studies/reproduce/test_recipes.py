@@ -81,7 +81,7 @@ def test_an_algorithm_beyond_the_paper_has_one_mode() -> None:
     assert [mode for mode in recipes.MODES if recipes.is_in_mode(decor, mode)] == [
         "sound"
     ]
-    with pytest.raises(InputError, match="decor is for mode sound"):
+    with pytest.raises(InputError, match="decor and concord are for mode sound"):
         recipes.experiment(decor, "as-published", 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,9 @@ def test_too_little_time_for_anything_is_refused() -> None:
     with pytest.raises(InputError, match=r"0\.5 minutes are too few .* take 1\.0"):
         fitting("ab", [200.0, 60.0], 4, 0.5)
     assert fitting("", [], 1, 0.5) == []
+
+
+def test_settings_without_a_batch_have_the_default(tmp_path: Path) -> None:
+    e = recipes.experiment(CELL, "as-published", 0)
+    unresolved = replace(e, batch=None)
+    assert work(unresolved) == work(unresolved.resolved())

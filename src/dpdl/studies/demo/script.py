@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import final
 
 from dpdl.experiment.experiment import Experiment, from_mapping
+from dpdl.foreign import parse_toml
 from dpdl.records import JsonObject, Record
 
 MNIST, DIGITS = "mnist", "digits"
@@ -73,4 +73,4 @@ def story_of(dataset: str) -> Story:
 
 def _toml(dataset: str, name: str) -> JsonObject:
     file = files(__package__).joinpath(dataset, f"{name}.toml")
-    return tomllib.loads(file.read_text("utf-8"))
+    return parse_toml(file.read_text("utf-8"))

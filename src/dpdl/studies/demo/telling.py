@@ -27,7 +27,7 @@ from dpdl.folder import files, names
 from dpdl.folder.demo_facts import DemoFacts, DemoFile, DemoPart
 from dpdl.folder.lock import locked
 from dpdl.folder.run_folder import RunFolder
-from dpdl.report.gallery import draw_gallery
+from dpdl.pages.gallery import draw_gallery
 from dpdl.studies.demo.gallery import gallery_of
 from dpdl.studies.demo.script import AttackSettings, ScriptPart, Story
 from dpdl.studies.demo.watch import DemoWatch
@@ -95,7 +95,7 @@ def _tell(
 def _preparing(e: Experiment) -> str:
     """What a plan takes time for."""
     if e.model in ON_FEATURES:
-        return "loading the data and their wavelet features (made once, then kept)"
+        return "loading the data and their features (made once, then kept)"
     return "loading the data, finding the noise"
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dpdl.folder.cell_results import CellResult, SeedResult
+from dpdl.pages.compared_cells import ComparedCell, MeasuredCell, Ranking
 from dpdl.paper.cells import Cell, claim, published, select
-from dpdl.privacy.epsilon import UNKNOWN, Epsilon
-from dpdl.report.compared_cells import ComparedCell, MeasuredCell, Ranking
+from dpdl.privacy.epsilon import Epsilon
 from dpdl.studies.reproduce import attack_store, cell_store
+from dpdl.studies.reproduce.claims import claims, largest
 from dpdl.studies.reproduce.printed import BestProven, PrintedCells, PrintedStatus
 from dpdl.studies.reproduce.recipes import BEYOND, MODES, SOUND
 
@@ -59,11 +60,7 @@ def _measured(cell: Cell, mode: str, result: CellResult) -> MeasuredCell:
 
 def largest_proven(runs: Iterable[SeedResult]) -> Epsilon:
     """The largest epsilon against an eavesdropper; unknown when that of one run is."""
-    values = [run.proven.value for run in runs]
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return UNKNOWN
-    return Epsilon(max(known))
+    return largest(run.proven for run in runs)
 
 
 # ------------------------------------------------------------------ conclusions
@@ -134,6 +131,7 @@ def status(
         cells=found.cells,
         rankings=found.rankings,
         proven=found.proven,
+        claims=claims(out, every_cell(text)),
     )
 
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from dpdl.errors import InputError
 from dpdl.extras import PLOTS, is_installed
 from dpdl.folder import names
+from dpdl.pages.compared_cells import MeasuredCell
 from dpdl.paper import FIGURES
 from dpdl.paper.cells import Cell, algorithms_of_paper, select
-from dpdl.report.compared_cells import MeasuredCell
 from dpdl.studies.pool import PoolWatch, at_once
 from dpdl.studies.pool_messages import Ending
 from dpdl.studies.reproduce import beside_paper, queue
@@ -146,14 +146,14 @@ def draw_figures(
 
 
 def _draw(cells: Sequence[MeasuredCell], path: Path, mode: str) -> Path:
-    from dpdl.report.convergence import draw_convergence
+    from dpdl.pages.convergence import draw_convergence
 
     return draw_convergence(cells, algorithms_of_paper(), path, mode, MODES[mode])
 
 
 def cells_with_curves(figure: str, mode: str, out: Path) -> list[MeasuredCell]:
     """All cells of a figure that have a curve, also those that were not requested now."""
-    from dpdl.report.convergence import drawable
+    from dpdl.pages.convergence import drawable
 
     found = beside_paper.measured(out, select(figure), [mode])
     return [cell for cell in found if drawable(cell)]

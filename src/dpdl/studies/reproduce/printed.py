@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import final
 
 from dpdl.folder.attack_facts import PaperRow
+from dpdl.pages.compared_cells import ComparedCell, Ranking
 from dpdl.paper.cells import CellRecord
 from dpdl.records import Record, absent
-from dpdl.report.compared_cells import ComparedCell, Ranking
+from dpdl.studies.reproduce.claims import Claims
 
 
 @final
@@ -54,6 +55,7 @@ class PrintedStatus(Record):
     cells: tuple[ComparedCell, ...]
     rankings: tuple[Ranking, ...]
     proven: tuple[BestProven, ...]
+    claims: Claims
 
 
 @final

@@ -5,7 +5,8 @@
     algorithm1    the paper's algorithm and its Theorem 1; step sizes in `tuned.json`, which states
                   how they were found
     sound         epsilon is proven against one who hears every link; a linear model on scattering
-                  features, which is where the accuracy comes from; step sizes in `tuned.json`, too
+                  features, which is where the accuracy comes from; step sizes in `tuned.json`, too;
+                  `concord`, whose agents agree, has a recipe of its own: `around_centre`
 
 Partition, initial model, batches and noise of a seed are the same for all algorithms that have
 them.
@@ -25,6 +26,7 @@ from dpdl.experiment.experiment import Experiment, load
 from dpdl.experiment.options import has as has_option
 from dpdl.paper.cells import Cell
 from dpdl.records import JsonObject, Record, others
+from dpdl.studies.reproduce import around_centre
 
 AS_PUBLISHED = "as-published"
 ALGORITHM1 = "algorithm1"
@@ -72,11 +74,13 @@ OTHERS: dict[str, JsonObject] = {
 
 
 WITHOUT = (
-    "Mode algorithm1 is about Theorem 1, which is about dpdl only; decor is for mode "
-    "sound. Choose other cells."
+    "Mode algorithm1 is about Theorem 1, which is about dpdl only; decor and concord "
+    "are for mode sound. Choose other cells."
 )
-BEYOND = {"decor": SOUND}
+BEYOND = {"decor": SOUND, "concord": SOUND}
 """Algorithms that the paper does not have, and the mode in which they stand beside its own."""
+OWN: Mapping[str, Callable[[Cell], JsonObject]] = {"concord": around_centre.options}
+"""Algorithms with a recipe of their own in mode sound."""
 
 
 @final
@@ -102,6 +106,8 @@ def experiment(cell: Cell, mode: str, seed: int) -> Experiment:
     given: JsonObject = {**DEFAULTS[mode], **cell._asdict(), "eval_every": 50}
     given |= {"algorithm": _algorithm(cell, mode), "seed": seed}
     given |= tuned().of(cell, mode)
+    if cell.algorithm in OWN:
+        given |= OWN[cell.algorithm](cell)
     preset = None
     if mode == AS_PUBLISHED:
         preset = mode
@@ -135,7 +141,9 @@ def untuned(cell: Cell, mode: str, table: TunedOptions | None = None) -> bool:
 
     `table` stands in for `tuned.json`.
     """
-    return mode != AS_PUBLISHED and not (table or tuned()).of(cell, mode)
+    if mode == AS_PUBLISHED or cell.algorithm in OWN:
+        return False
+    return not (table or tuned()).of(cell, mode)
 
 
 @cache

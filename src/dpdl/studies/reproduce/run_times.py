@@ -15,6 +15,7 @@ from dpdl.experiment.experiment import Experiment, from_mapping
 from dpdl.folder.cell_results import CellResult, is_result
 from dpdl.foreign import read_json
 from dpdl.graph import build
+from dpdl.tasks.data import class_counts
 
 Likeness = tuple[str, ...]
 """What a run has in common with others: data set, model, algorithm, graph, or the first of them."""
@@ -97,9 +98,16 @@ def fitting(
 
 def work(e: Experiment) -> float:
     """Samples times gradients of a whole run."""
-    assert e.batch
+    batch = _batch(e)
     gradients = e.agents if _one_each(e) else _edges(e.graph, e.agents, e.weights)
-    return float(e.rounds * e.batch * gradients)
+    return float(e.rounds * batch * gradients)
+
+
+def _batch(e: Experiment) -> float:
+    """B; an old file may leave it to the default, and a rate to the records."""
+    if e.rate is None or e.batch:
+        return e.batch or e.resolved().batch or 1
+    return e.rate * sum(class_counts(e.dataset) or (1,)) / e.agents
 
 
 def _one_each(e: Experiment) -> bool:
