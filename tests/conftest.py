@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from threading import Lock
 
 import pytest
 import torch
@@ -14,10 +15,13 @@ from dpdl.parallel import one_thread_per_operation
 from dpdl.tasks.data import Dataset
 from dpdl.types import Batch
 
+SEEDING = Lock()
+"""Threads share torch's seed."""
+
 
 def small_module(seed: int = 0) -> nn.Module:
     """A convolution, a ReLU, a linear layer: 1 x 5 x 5 inputs, 3 classes."""
-    with torch.random.fork_rng(devices=[]):
+    with SEEDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return nn.Sequential(
             nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(18, 3)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from dpdl.errors import InputError
 from dpdl.tasks import models
@@ -36,6 +38,26 @@ def test_a_seed_decides_the_initial_model_and_leaves_global_randomness_alone() -
     assert torch.equal(after, torch.rand(1))
     assert torch.equal(first, Task(models.build("mlp", (4,), 2, seed=3)).initial)
     assert not torch.equal(first, Task(models.build("mlp", (4,), 2, seed=4)).initial)
+
+
+def test_threads_do_not_draw_from_the_seeds_of_each_other() -> None:
+    began = threading.Event()
+
+    def begin() -> nn.Module:
+        began.set()
+        return nn.Linear(4, 2)
+
+    def make() -> nn.Module:
+        other.start()
+        began.wait(0.2)
+        return nn.Linear(4, 2)
+
+    other = threading.Thread(target=models.made_by, args=(begin, "the other one", 4))
+    together = Task(models.made_by(make, "this one", 3)).initial
+    other.join()
+    assert began.is_set()
+    alone = Task(models.made_by(lambda: nn.Linear(4, 2), "this one", 3)).initial
+    assert torch.equal(together, alone)
 
 
 @pytest.mark.parametrize(

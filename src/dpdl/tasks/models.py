@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ ON_FEATURES = (*ON_SCATTERING, "patch-linear", "deep-patch-linear")
 """The models that take features of images in place of pixels."""
 LINEAR = ("deep-patch-linear", "patch-linear", "scatter-linear")
 """Those on fixed features that can have a centre."""
+_SEEDING = threading.RLock()
+"""Parameters are drawn from torch's seed, which all threads share: one is built after the other."""
 
 
 def lenet(shape: Shape, classes: int) -> nn.Module:
@@ -134,7 +137,7 @@ def made_by(make: Callable[[], nn.Module], which: str, seed: int) -> nn.Module:
 
     The seed decides its initial parameters.
     """
-    with torch.random.fork_rng(devices=[]):
+    with _SEEDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(digest(seed, "init") % 2**63)
         try:
             module = make()
