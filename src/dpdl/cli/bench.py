@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +18,12 @@ from dpdl.extras import PEER, PLOTS, need
 
 if TYPE_CHECKING:
     from dpdl.bench.checkouts import BenchCommand
-    from dpdl.folder.bench_results import (
-        CheckoutRatios,
-        GradientSpeeds,
-        RoundCost,
-        RoundCosts,
-        Startup,
-        Workload,
-    )
-    from dpdl.peer.bench import PeerCosts
+    from dpdl.folder.bench_results import Workload
 
 FEWEST = 4
 """Sites: a ring of three is complete, where one process computes equal models only once."""
 LONGEST = 10_000
 """Milliseconds of a slow link."""
-SHARES = ("gradients", "noise", "secrets", "exchange", "other")
 
 
 def bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,6 +67,7 @@ def gradients(
     _at_least_one(batch=batch, pairs=pairs, repeats=repeats)
     _drawable(plot)
     from dpdl.bench.gradients import measure_gradients
+    from dpdl.cli.bench_show import show_gradients
     from dpdl.pages.speed import draw_speeds
 
     facts = measure_gradients(batch, pairs, repeats)
@@ -86,23 +78,7 @@ def gradients(
     if as_json:
         print_json(facts.to_json())
     else:
-        _show_gradients(facts)
-
-
-def _show_gradients(facts: GradientSpeeds) -> None:
-    fused = facts.us_per_sample["fused"]
-    rows = []
-    if fused:
-        for name, us in facts.us_per_sample.items():
-            numbers = [f"{us:.1f}", f"{us / fused:.2f}"] if us else ["-", "-"]
-            rows.append([name, *numbers])
-    head = ["way", "us per sample", "times fused"]
-    _table("per-sample-clipped gradients, LeNet", head, rows)
-    if facts.peak_share is not None:
-        click.echo(
-            f"fused: {facts.peak_share:.0%} of this machine's matmul peak, "
-            f"{facts.peak_gflops:.0f} GFLOP/s"
-        )
+        show_gradients(facts)
 
 
 # ------------------------------------------------------------------ noise
@@ -115,21 +91,14 @@ def noise(entries: int, repeats: int, save: Path | None, as_json: bool) -> None:
     """Nanoseconds a number of secure and reproducible noise, beside a plain copy; one thread."""
     _at_least_one(entries=entries, repeats=repeats)
     from dpdl.bench.noise import measure_noise
+    from dpdl.cli.bench_show import show_noise
 
     facts = measure_noise(entries, repeats)
     record("noise", facts, save)
     if as_json:
         print_json(facts.to_json())
-        return
-    rows = [
-        [name, f"{ns:.2f}", f"{facts.ratio_copy[name]:.1f}"]
-        for name, ns in facts.ns_per_number.items()
-    ]
-    _table(
-        f"noise, a row of {entries:,} numbers",
-        ["way", "ns per number", "times a copy"],
-        rows,
-    )
+    else:
+        show_noise(facts)
 
 
 # ------------------------------------------------------------------ rounds
@@ -175,6 +144,7 @@ def rounds(
     cases = workloads(algorithms, graphs, agents, model, batch, repeats)
 
     from dpdl.bench.rounds import measure_rounds
+    from dpdl.cli.bench_show import show_rounds
     from dpdl.pages.speed import draw_costs
 
     def begin(case: Workload) -> None:
@@ -188,39 +158,7 @@ def rounds(
     if as_json:
         print_json(facts.to_json())
     else:
-        _show_rounds(facts, f"rounds, {model}, B = {batch}")
-
-
-def _show_rounds(facts: RoundCosts, title: str) -> None:
-    head = ["algorithm", "graph", "agents", "edges", "s / round", *SHARES, "MB"]
-    _table(title, head, [_cells(row) for row in facts.rows])
-    if facts.complete_30_over_10 is not None:
-        click.echo(
-            "dpdl, complete graph: 30 agents cost "
-            f"{facts.complete_30_over_10:.2f} times as much as 10"
-        )
-    if facts.overhead_bipartite_10 is not None:
-        click.echo(
-            f"dpdl, bipartite, 10 agents: {facts.overhead_bipartite_10:.0%} is "
-            "neither gradients nor noise"
-        )
-    seconds = facts.rows[-1].evaluation_seconds_per_agent
-    click.echo(f"testing one agent's model on 10,000 records: {seconds:.3f} s")
-
-
-def _cells(row: RoundCost) -> list[str]:
-    share = row.share
-    noise = share.noise, share.secrets
-    parts = (share.gradients, *noise, share.exchange, share.other)
-    return [
-        row.algorithm,
-        row.graph,
-        str(row.agents),
-        str(row.edges),
-        f"{row.seconds_per_round:.3f}",
-        *("-" if part is None else f"{part:.0%}" for part in parts),
-        f"{row.peak_memory_mb:.0f}",
-    ]
+        show_rounds(facts, f"rounds, {model}, B = {batch}")
 
 
 # ------------------------------------------------------------------ start-up
@@ -236,6 +174,7 @@ def startup(
     """Seconds until every command has shown its help, or refused what is wrong."""
     _at_least_one(repeats=repeats)
     from dpdl.bench.startup import measure_startup, processor_seconds
+    from dpdl.cli.bench_show import show_startup
 
     clock = processor_seconds if processor else time.perf_counter
     facts = measure_startup(repeats, old, clock=clock)
@@ -243,17 +182,7 @@ def startup(
     if as_json:
         print_json(facts.to_json())
     else:
-        _show_startup(facts)
-
-
-def _show_startup(facts: Startup) -> None:
-    here, before = facts.seconds or {}, facts.seconds_old or {}
-    head = ["dpdl ...", *(["seconds, old"] if before else []), "seconds"]
-    rows = [
-        [name, *([f"{before[name]:.2f}"] if before else []), f"{here[name]:.2f}"]
-        for name in here
-    ]
-    _table("seconds until a command has answered", head, rows)
+        show_startup(facts)
 
 
 # ------------------------------------------------------------------ peers
@@ -283,6 +212,7 @@ def peers(
     if not 0 < delay <= LONGEST:
         raise InputError(f"delay must be above 0 and at most {LONGEST}, not {delay:g}.")
     need(PEER, "The measurement of peers")
+    from dpdl.cli.bench_show import show_peers
     from dpdl.peer.bench import measure_peers
 
     # As Ctrl-C does: the sites are ended, and their folders removed.
@@ -296,43 +226,7 @@ def peers(
     if as_json:
         print_json(facts.to_json())
     else:
-        _show_peers(facts)
-
-
-def _show_peers(facts: PeerCosts) -> None:
-    head = [
-        "model",
-        "records",
-        "KB sent",
-        "over what must be",
-        "CPU ms",
-        "aim",
-        "alone",
-    ]
-    rows = [
-        [
-            one.model,
-            one.form,
-            f"{one.wire_bytes / 1e3:.1f}",
-            f"{one.wire_ratio - 1:.2%}",
-            f"{one.cpu_ms:.1f}",
-            f"{one.allowed_cpu_ms:.1f}",
-            f"{one.alone_cpu_ms:.1f}",
-        ]
-        for one in facts.costs
-    ]
-    _table(
-        f"a peer's round, {facts.members} members, load {facts.load:.1f}", head, rows
-    )
-    for sync in facts.syncs or ():
-        click.echo(f"{sync.algorithm}: {sync.a_round:.2f} fsyncs a round")
-    if facts.syncs is None:
-        click.echo("fsyncs were not counted: there is no strace here")
-    delayed = facts.delayed
-    click.echo(
-        f"links of {delayed.delay_ms:g} ms: {delayed.round_ms:.0f} ms a round, without "
-        f"{delayed.round_ms_without:.0f}: {delayed.one_way_delays:.2f} one-way delays"
-    )
+        show_peers(facts)
 
 
 # ------------------------------------------------------------------ two checkouts
@@ -376,6 +270,7 @@ def against(
     """
     _at_least_one(batch=batch, inner=inner, repeats=repeats)
     from dpdl.bench.checkouts import THIS, compare_checkouts, refuse_no_checkout
+    from dpdl.cli.bench_show import show_ratios
 
     commands = _commands(benches, graphs, agents, batch, inner)
     this = new or THIS
@@ -390,7 +285,7 @@ def against(
     if as_json:
         print_json(facts.to_json())
     else:
-        _show_ratios(facts)
+        show_ratios(facts)
 
 
 def _commands(
@@ -407,21 +302,6 @@ def _commands(
     return [BenchCommand(name, (*common, *more.get(name, ()))) for name in chosen]
 
 
-def _show_ratios(facts: CheckoutRatios) -> None:
-    rows = [
-        [
-            f"{row.bench}: {row.what}",
-            f"{row.old:.3g}",
-            f"{row.new:.3g}",
-            row.unit,
-            f"{row.ratio:.2f}",
-        ]
-        for row in facts.rows
-    ]
-    title = f"{facts.old} (old) and {facts.new} (new), medians of {facts.repeats}"
-    _table(title, ["what", "old", "new", "unit", "old / new"], rows)
-
-
 def _drawable(plot: Path | None) -> None:
     if plot:
         need(PLOTS, f"The picture {str(plot)!r}")
@@ -430,13 +310,3 @@ def _drawable(plot: Path | None) -> None:
 def _at_least_one(**values: int) -> None:
     for name, value in values.items():
         count(name, value)
-
-
-def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    from dpdl.cli.tables import FittingTable
-    from dpdl.terminal import Console
-
-    table = FittingTable(title, head)
-    for row in rows:
-        table.add(*row)
-    table.show(Console())
