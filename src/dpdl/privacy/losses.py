@@ -23,6 +23,7 @@ import numpy as np
 
 from dpdl.privacy import group, renyi
 from dpdl.privacy.renyi import Rounds
+from dpdl.privacy.sampled_loss import sampled_gaussian
 
 # The default grids, and the epsilon from which each is fine enough.
 GRIDS = ((1e-2, 30.0), (1e-3, 3.0), (1e-4, 0.0))
@@ -71,7 +72,10 @@ def adaptive_epsilon(rounds: tuple[Rounds, ...], delta: float, lost: float) -> f
         lost + _noise(rounds),
     )
     return min(
-        found, group.epsilon(lambda e: float(distribution.get_delta(e)) + beyond, delta)
+        found,
+        group.epsilon(
+            lambda e: float(distribution.get_delta_for_epsilon(e)) + beyond, delta
+        ),
     )
 
 
@@ -101,19 +105,21 @@ def _on_grid(
         return math.inf
     distribution = _distribution(rounds, relation, grid)
     with np.errstate(over="ignore"):
-        found = float(distribution.get_epsilon(room))
+        found = float(distribution.get_epsilon_for_delta(room))
     return found if found < math.inf else _by_bisection(distribution, room)
 
 
 def _by_bisection(distribution: Any, delta: float) -> float:
     """For an epsilon near 720, whose exponential the library divides by; infinity if it is none."""
     low, high = OVERFLOWING
-    if distribution.get_delta(high) > delta:
+    if distribution.get_delta_for_epsilon(high) > delta:
         return math.inf
     while high - low > CLOSE:
         middle = (low + high) / 2
         low, high = (
-            (low, middle) if distribution.get_delta(middle) <= delta else (middle, high)
+            (low, middle)
+            if distribution.get_delta_for_epsilon(middle) <= delta
+            else (middle, high)
         )
     return high
 
@@ -129,18 +135,28 @@ def _without_grid(rounds: tuple[Rounds, ...], delta: float, relation: str) -> fl
 
 
 def _distribution(rounds: tuple[Rounds, ...], relation: str, grid: float) -> Any:
-    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.pld import privacy_loss_distribution as known
 
-    accountant = PLDAccountant(
-        neighbouring(relation), value_discretization_interval=grid
-    )
+    total = known.identity(grid)
     for r in rounds:
-        event: Any = GaussianDpEvent(r.sigma)
-        accountant.compose(
-            event if r.rate >= 1 else PoissonSampledDpEvent(r.rate, event), r.count
-        )
-    return accountant
+        total = total.compose(_composed(r, relation, grid))
+    return total
+
+
+def _composed(r: Rounds, relation: str, grid: float) -> Any:
+    """All of these rounds; at rate 1 they are one Gaussian."""
+    from dp_accounting.pld import privacy_loss_distribution as known
+
+    if r.rate < 1 and relation == "add-remove":
+        return sampled_gaussian(r.sigma, r.rate, grid).self_compose(r.count)
+    full = r.rate >= 1
+    once = known.from_gaussian_mechanism(
+        r.sigma / math.sqrt(r.count) if full else r.sigma,
+        value_discretization_interval=grid,
+        sampling_prob=min(r.rate, 1.0),
+        neighboring_relation=neighbouring(relation),
+    )
+    return once if full else once.self_compose(r.count)
 
 
 def neighbouring(relation: str) -> Any:
