@@ -7,6 +7,9 @@ KERNELS := setup.py $(wildcard src/dpdl/native/*.[ch])
 # Of 1.5 GB of modules a run imports a tenth; each is compiled when it is imported for the first time.
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile --constraint constraints.txt --editable
 
+# Some tests wait for other processes, so one more than there are cores.
+PYTEST = $(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist worksteal
+
 # Tests start hundreds of processes, which would all compile every module.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -17,10 +20,10 @@ run: .venv/.installed-run  ## show what a neighbour rebuilds without noise, with
 	@$(BIN)/dpdl demo
 
 test: .venv/.installed-dev  ## run the tests
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST)
 
 test-all: .venv/.installed-dev  ## run all tests, also slow ones and those that download
-	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
+	$(PYTEST) -m ""
 
 lint: .venv/.installed-dev  ## check style and types
 	$(BIN)/ruff check .

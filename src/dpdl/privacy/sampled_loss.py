@@ -1,9 +1,9 @@
 """The privacy-loss distribution of one sampled Gaussian round, on a grid.
 
-With P = N(0, sigma^2) and Q = (1 - q) N(0, sigma^2) + q N(-1, sigma^2), removing a record is (Q, P)
-and adding one (P, Q) mirrored. Of such a pair, "connect the dots" needs the hockey-stick divergence
-delta at every point e of the grid. The loss of Q against P at x is that of a round without sampling,
-l(x) = -(1 + 2 x) / (2 sigma^2), diluted: log(1 - q + q exp(l)). So, where e > log(1 - q),
+With P = N(0, sigma^2) and Q = (1 - q) N(0, sigma^2) + q N(-1, sigma^2), a record removed makes Q
+of P, and one added P of Q, mirrored. "Connect the dots" needs the hockey-stick divergence delta of
+the two at every point e of the grid. The loss of Q against P at x is that without sampling,
+l = -(1 + 2 x) / (2 sigma^2), diluted: log(1 - q + q exp(l)). So, where e is above log(1 - q),
 
     l = log(1 + (exp(e) - 1) / q),   x = -1/2 - l sigma^2,
     delta(e) = Q(X <= x) - exp(e) P(X <= x),
