@@ -33,6 +33,17 @@ def test_a_writer_is_durable(database: Path) -> None:
     db.close()
 
 
+def test_a_database_keeps_the_pages_that_it_was_made_with(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "old") as old:
+        old.executescript("PRAGMA page_size = 4096; CREATE TABLE rows (x)")
+    old.close()
+    for name, size in (("old", 4096), ("new", 16384)):
+        db = writer(tmp_path / name)
+        db.execute("CREATE TABLE IF NOT EXISTS rows (x)")
+        assert asked(db, "page_size") == size
+        db.close()
+
+
 def test_what_cannot_have_a_log_is_refused() -> None:
     """A database in memory has none; so has one on a file system without shared memory."""
     with pytest.raises(InputError, match="cannot write durably here: its journal is"):

@@ -16,6 +16,8 @@ from dpdl.errors import InputError, RunFailed, reason
 FORMAT = 1
 CACHE = 16 << 10
 """Kilobytes of pages that the writer keeps: three rounds of rows that are in the database."""
+PAGE = 16 << 10
+"""Bytes of a page of a new database: rows are long, and every page is written by itself."""
 FULL = 2
 PATIENCE = 10.0
 """Seconds to wait for another process that looks at the database."""
@@ -67,6 +69,7 @@ def _column(name: str, kind: str) -> str:
 def writer(path: Path) -> sqlite3.Connection:
     """A connection that writes durably; a file that is there is opened, or one is made."""
     db = _connection(f"{path.absolute().as_uri()}?mode=rwc")
+    db.execute(f"PRAGMA page_size = {PAGE}")  # changes nothing in one that is there
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA wal_autocheckpoint = 0")  # `Store` says when

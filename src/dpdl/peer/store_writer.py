@@ -18,7 +18,7 @@ from dpdl.peer.store_schema import create_tables, opening, writer, writing
 
 CHECKPOINT = 16 << 20
 """Bytes of new content after which the log is written back into the database."""
-OVERHEAD = 1 << 14
+OVERHEAD = 1 << 17
 """Bytes that a transaction adds to the log besides its content, roughly."""
 UNUSED = "sha NOT IN (SELECT sha FROM outbox UNION SELECT state FROM here)"
 PIECES = "SELECT start, length FROM payload WHERE start >= 0"
